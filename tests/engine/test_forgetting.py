@@ -45,8 +45,8 @@ class AddCall:
 
     @property
     def strings(self) -> Iterator[str]:
-        """Yield all its strings, and each word of them."""
-        strings = [self.text, self.title, self.uri, *self.labels, *self.metadata, *self.metadata.values()]
+        """Yield all its strings, and each word of them. The audit log keeps labels, which are no content."""
+        strings = [self.text, self.title, self.uri, *self.metadata, *self.metadata.values()]
         strings += [s for c in self.facts for s in (c.subject, c.predicate, c.object, c.statement)]
         for string in strings:
             yield from (string, string.casefold(), *string.strip(".").split(), *terms(string))

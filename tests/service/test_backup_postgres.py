@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -269,10 +270,27 @@ def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> No
         restore(saved, create_database(server))
 
 
-def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
-    """Number 10 of the store changed no columns, so the parts are those that number 9 would have."""
+def remove_audit(database: str, folder: Path) -> None:
+    """Change a backup to one from before the audit log, with documents that have no authors."""
+    part = "waylore.documents.copy"
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / "waylore.audit.copy").unlink()
+    for listed in (manifest["parts"], manifest["columns"]):
+        del listed["waylore.audit.copy"]
+    columns = [name for name in manifest["columns"][part] if name != "author"]
+    statement = sql.SQL("COPY waylore.documents ({}) TO STDOUT (FORMAT binary)")
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    with psycopg.connect(database) as db, db.cursor().copy(statement.format(names)) as copied:
+        (folder / part).write_bytes(b"".join(copied))
+    manifest["columns"][part] = columns
+    manifest["parts"][part] = sha256((folder / part).read_bytes()).hexdigest()
     earlier = {"waylore": 9, "waylore_service": 4, "waylore_jobs": 2, "waylore_cells": 1}
-    change_manifest(saved, lambda manifest: manifest["schemas"].update(earlier))
+    (folder / MANIFEST).write_text(json.dumps({**manifest, "schemas": {**manifest["schemas"], **earlier}}))
+
+
+def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
+    """Number 10 of the store changed no columns; number 11 added authors and the audit log."""
+    remove_audit(filled.replace("keeper@", "postgres@"), saved)
     new = create_database(server)
     restore(saved, new)
     assert export(new, "default") == export(filled, "default")
@@ -284,7 +302,7 @@ def test_database_with_another_schema_number_is_not_backed_up(server: Server, tm
     url = create_database(server)
     with open_memory(url, "default"):
         pass
-    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE number = 10")
+    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'audit'")
     with pytest.raises(SchemaOutdated, match="or run `waylore migrate`"):
         back_up(url, tmp_path / "saved")
 

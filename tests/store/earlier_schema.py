@@ -32,6 +32,7 @@ DROP_SCOPES = """
     ALTER TABLE passage_terms DROP COLUMN sequence, DROP COLUMN tells_time;
     ALTER TABLE documents DROP COLUMN "user", DROP COLUMN agent, DROP COLUMN session, DROP COLUMN at,
       DROP COLUMN expires_at;
+    DROP TABLE audit; DROP FUNCTION refuse_audit_change; ALTER TABLE documents DROP COLUMN author;
     ALTER TABLE passages DROP COLUMN speaker, DROP COLUMN role, DROP COLUMN at, DROP COLUMN session;
     ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
 """

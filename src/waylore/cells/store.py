@@ -37,6 +37,7 @@ from waylore.store.partial import partial_answers
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import run_request
 from waylore.store.requests import ReadRequest, make_request
+from waylore.types.audit import AuditEntry
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns, merge_turns
 from waylore.types.knowledge import (
@@ -126,6 +127,10 @@ class FederatedStore:
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
         """Return what a request has forgotten, from the written collection. A move does not copy receipts."""
         return self._members.write(lambda s: s.get_receipt(request, author=author), combine=_take_last)
+
+    def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
+        """Return the audit log of the written collection. A move does not copy it."""
+        return self._members.write(lambda s: s.audit(after=after, limit=limit), combine=_take_last)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored."""

@@ -75,10 +75,10 @@ def check_uri(name: str, value: object) -> str:
     return check_optional(name, value.as_posix() if isinstance(value, Path) else value)
 
 
-def check_count(name: str, value: object, maximum: int = MAX_LIMIT) -> int:
-    """Return a whole number from 1 to `maximum`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
-        raise ArgumentError(f"{name} must be a whole number from 1 to {maximum:,}, got {value!r:.60}")
+def check_count(name: str, value: object, maximum: int = MAX_LIMIT, minimum: int = 1) -> int:
+    """Return a whole number from `minimum` to `maximum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise ArgumentError(f"{name} must be a whole number from {minimum} to {maximum:,}, got {value!r:.60}")
     return value
 
 

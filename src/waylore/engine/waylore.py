@@ -70,6 +70,7 @@ if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.enrichment import Enrichment
     from waylore.indexing.redaction import NamedDocument
     from waylore.retrieval.relations.predicates import PredicateMatcher
+    from waylore.types.audit import AuditEntry
     from waylore.types.relations import Connection, Direction, EntityList, Related
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
@@ -1102,6 +1103,16 @@ class Waylore:
         if known is None or not known.documents:
             raise NotFound(f"no receipt {id_:.60}; receipts are stored for 30 days")
         return known
+
+    @check_call
+    def audit(self, *, after: int = 0, limit: int = 100) -> "tuple[AuditEntry, ...]":
+        """Return what was changed, by whom and when, oldest first. It has ids of documents and no content.
+
+        after: the number of an entry; those after it are returned.
+        """
+        self._author.require_all()
+        start = arguments.check_count("after", after, maximum=2**62, minimum=0)
+        return self._store.audit(after=start, limit=arguments.check_count("limit", limit))
 
     @check_call
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from waylore.types.results import Statistics
 FORMAT = 2
 EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
 HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
-SCOPE_FIELDS = ("user", "agent", "session", "at", "expires")  # left out where they are empty
+SCOPE_FIELDS = ("user", "agent", "session", "at", "expires", "author")  # left out where they are empty
 MAX_HEADER_CHARACTERS = 10_000
 _convert_untyped = import_later("waylore.store.earlier.convert", "convert_untyped")
 

@@ -28,10 +28,10 @@ def _admit(author: Author, indexed: IndexedDocument) -> IndexedDocument:
         labels=author.choose_labels(given.labels),
         source=author.cap(given.source),
         user=author.choose_user(given.user),
+        author=author.identity if author.is_limited or not given.author else given.author,
     )
     facts = tuple(_cap_fact(author, fact) for fact in indexed.facts)
-    is_unchanged = document == given and facts == indexed.facts
-    return indexed if is_unchanged else replace(indexed, document=document, facts=facts)
+    return replace(indexed, document=document, facts=facts)
 
 
 def _cap_fact(author: Author, fact: Fact) -> Fact:

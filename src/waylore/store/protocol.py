@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from waylore.store.requests import ReadRequest
+from waylore.types.audit import AuditEntry
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -89,6 +90,10 @@ class Store(Protocol):
         Within `receipts.record_as(request)` a write stores such a record in its own transaction. If the store
         has a record of the request already, `write` and `forget` change nothing, and `forget` returns it.
         """
+        ...
+
+    def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
+        """Return the entries of the audit log after a number, oldest first."""
         ...
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:

@@ -1,17 +1,20 @@
-"""Record the changes of a request under its id, in the same transaction as the changes.
+"""Record changes in the same transaction: those of a request under its id, and all of them in the audit log.
 
 If the answer to a request is lost, the client may repeat the request. Its write then finds the record, changes nothing
 and returns the earlier result. The record of forgotten documents is their receipt. A record has ids and no content. An
-author with labels reads its own records only. This module knows no SQL.
+author with labels reads its own records only. The audit log has an entry for each change. This module knows no SQL.
 """
 
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from waylore.store.rows import from_microseconds, to_microseconds
+from waylore.types.audit import AuditEntry, Verb, make_entry
 from waylore.types.author import Author
 from waylore.types.identity import identity, is_id
 from waylore.types.results import Receipt
@@ -83,3 +86,57 @@ def read_record(request: str, row: Sequence[bytes]) -> Receipt:
         for kind, blob in zip(KINDS, row, strict=True)
     }
     return Receipt(**ids, id=request)
+
+
+# -- the audit log -------------------------------------------------------------------------------------
+
+
+def bind_entry(
+    last: tuple[int, bytes] | None,
+    verb: Verb,
+    author: Author,
+    documents: Sequence[str],
+    *,
+    before: Iterable[str] = (),
+    after: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Return the columns of the next entry of a log. Labels are given in JSON, as documents have them."""
+    labels = [[frozenset(json.loads(each)) for each in set(given)] for given in (before, after)]
+    entry = make_entry(
+        (last[0], last[1].hex()) if last else None,
+        verb,
+        author=author.identity,
+        request=get_request_id(),
+        documents=documents,
+        before=labels[0],
+        after=labels[1],
+    )
+    return {
+        "number": entry.number,
+        "at": to_microseconds(entry.at),
+        "author": entry.author,
+        "request": entry.request,
+        "verb": entry.verb,
+        "count": entry.count,
+        "documents": b"".join(map(bytes.fromhex, entry.documents)),
+        "labels_before": json.dumps(entry.labels_before, ensure_ascii=False),
+        "labels_after": json.dumps(entry.labels_after, ensure_ascii=False),
+        "hash": bytes.fromhex(entry.hash),
+    }
+
+
+def read_entry(row: Sequence[Any]) -> AuditEntry:
+    """Return the entry of a row of the query `audit`."""
+    number, at, author, request, verb, count, documents, before, after, hash_ = row
+    return AuditEntry(
+        number,
+        from_microseconds(at),
+        author,
+        request,
+        verb,
+        count,
+        tuple(documents[start : start + 16].hex() for start in range(0, len(documents), 16)),
+        tuple(json.loads(before)),
+        tuple(json.loads(after)),
+        hash_.hex(),
+    )

@@ -280,9 +280,14 @@ def join_searchable_text(title: str, text: str) -> str:
     return f"{title} {text}"
 
 
+def dump_labels(labels: Iterable[str]) -> str:
+    """Return labels as documents store them."""
+    return json.dumps(sorted(labels), ensure_ascii=False)
+
+
 def to_document(row: Row) -> Document:
     """Convert a row of the query `documents`."""
-    _, id_, title, uri, source, metadata, labels_, recorded_at, user, agent, session, at, expires = row
+    _, id_, title, uri, source, metadata, labels_, recorded_at, user, agent, session, at, expires, author = row
     return Document(
         id=id_.hex(),
         title=title,
@@ -296,6 +301,7 @@ def to_document(row: Row) -> Document:
         session=session,
         at=None if at is None else from_microseconds(at),
         expires=None if expires is None else from_microseconds(expires),
+        author=author,
     )
 
 

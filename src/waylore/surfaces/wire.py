@@ -41,6 +41,7 @@ class Document(Wire):
     session: str
     at: datetime | None
     expires: datetime | None
+    author: str
 
 
 class Passage(Wire):

@@ -13,6 +13,7 @@ method and every filter of the protocol. They do not kill processes or fill disk
 """
 
 from waylore.testing.assertions import AssertionTests
+from waylore.testing.audit import AuditTests
 from waylore.testing.authors import AuthorTests
 from waylore.testing.collections import CollectionTests
 from waylore.testing.expiry import ExpiryTests
@@ -38,6 +39,7 @@ class StoreConformance(
     TurnTests,
     ExpiryTests,
     AuthorTests,
+    AuditTests,
     CollectionTests,
 ):
     """Every test of the Store protocol. A subclass defines the fixture `open_store`."""

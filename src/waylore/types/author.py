@@ -94,4 +94,5 @@ def get_default_source(labels: Collection[str] | None, user: str = "") -> Source
     return "user_edit" if labels is None and not user else "conversation"
 
 
-OWNER = Author("local")  # the owner of a store, with all labels and sources
+LOCAL = "local"  # the identity of the owner
+OWNER = Author(LOCAL)  # the owner of a store, with all labels and sources

@@ -43,7 +43,8 @@ class Document:
     """What was added, with its source, metadata and permission labels. Without labels every caller may read it.
 
     A document of a `user` is seen only by calls for that user. `at` is when its event was, None if that is unknown;
-    `recorded_at` is when it was added. From `expires` on, reads leave it out; None if it never expires.
+    `recorded_at` is when it was added. From `expires` on, reads leave it out; None if it never expires. `author` is the
+    identity of the key or program that wrote it.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Document:
     session: str = ""
     at: datetime | None = None
     expires: datetime | None = None
+    author: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:

@@ -28,6 +28,7 @@ def dump_document(document: Document) -> Plain:
         "session": document.session,
         "at": dump_time(document.at),
         "expires": dump_time(document.expires),
+        "author": document.author,
     }
 
 

@@ -93,7 +93,7 @@ def _make_document_row(stored: StoredDocument) -> tuple[Any, ...]:
         document.uri,
         document.source,
         json.dumps(dict(document.metadata), ensure_ascii=False),
-        json.dumps(sorted(document.labels), ensure_ascii=False),
+        columns.dump_labels(document.labels),
         columns.to_microseconds(document.recorded_at),
         stored.digest,
         document.user,
@@ -101,6 +101,7 @@ def _make_document_row(stored: StoredDocument) -> tuple[Any, ...]:
         document.session,
         columns.to_optional_microseconds(document.at),
         columns.to_optional_microseconds(document.expires),
+        document.author,
     )
 
 

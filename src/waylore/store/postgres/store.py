@@ -30,6 +30,7 @@ from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.reads import drive
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest, make_request
+from waylore.types.audit import AuditEntry
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -126,6 +127,10 @@ class PostgresStore:
         """Return the receipt of a request; None if there is no record of it that the author may read."""
         own = author.identity if author.is_limited else None
         return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
+
+    def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
+        """Return the entries of the audit log after a number, oldest first."""
+        return self._read_snapshot(lambda db: writing.read_audit(db, self._key, after, limit))
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole collection."""
@@ -451,6 +456,8 @@ class PostgresStore:
         author.require_all()
         with self._transaction() as (db, of):
             is_active = reembedding.activate_model(db, self._key, model)
+            if is_active:
+                writing.add_entry(db, self._key, "reembed", author, ())
         if is_active:
             self._build_indexes(of.statistics, ())
         return is_active

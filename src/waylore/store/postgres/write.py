@@ -19,8 +19,9 @@ from waylore.store.postgres.index import delete_assertions, delete_mentions, ind
 from waylore.store.postgres.insert import insert_documents
 from waylore.store.postgres.name_keys import remove_keys
 from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, run_many, run_without_rows
-from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
+from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
 from waylore.store.rows import Change, group_pairs, list_names
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.identity import get_file, identity, make_enrichment_uri
 from waylore.types.knowledge import IndexedDocument
@@ -37,7 +38,8 @@ def write(
 ) -> int:
     """Write new and changed documents, and return their number."""
     fresh = {c.document.id: (c, c.digest) for c in admit_documents(author, documents)}
-    known = {id_.hex(): (digest.hex(), access) for id_, digest, access in _read_own(db, into, list(fresh), author)}
+    own = _read_own(db, into, list(fresh), author)
+    known = {id_.hex(): (digest.hex(), access, labels) for id_, digest, access, labels in own}
     changed = [(c, digest) for id_, (c, digest) in fresh.items() if known.get(id_, ("",))[0] != digest]
     if not changed:
         return 0
@@ -48,16 +50,21 @@ def write(
     changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into.key, change)
+    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
+    before = [known[id_][2] for id_ in replaced]
+    add_entry(db, into.key, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
     return len(changed)
 
 
 def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, author: Author) -> Receipt:
     """Remove documents and return a receipt."""
-    known = {id_.hex(): access for id_, _, access in _read_own(db, of, documents, author)}
+    own = _read_own(db, of, documents, author)
+    known = {id_.hex(): access for id_, _, access, _ in own}
     change = Change()
     receipt = _delete_documents(db, of.key, list(known), list(known.values()), change)
     if known:
         _update_counters(db, of.key, change)
+        add_entry(db, of.key, "forget", author, receipt.documents, before=[labels for *_, labels in own])
     if known and of.statistics.documents + change.documents == 0:
         set_model(db, of.key, None, None)  # an empty collection has no model, like a new one
     return receipt
@@ -76,6 +83,27 @@ def add_receipt(db: Connection, collection: int, request: str, receipt: Receipt,
     run(db, "add_receipt", **bound)
     mark_recorded()
     return replace(receipt, id=request)
+
+
+def add_entry(
+    db: Connection,
+    collection: int,
+    verb: Verb,
+    author: Author,
+    documents: Sequence[str],
+    *,
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+) -> None:
+    """Add a change to the audit log; labels are given in JSON."""
+    last = run(db, "last_audit", collection=collection).fetchone()
+    entry = bind_entry(last, verb, author, documents, before=before, after=after)
+    run(db, "add_audit", collection=collection, **entry)
+
+
+def read_audit(db: Connection, collection: int, after: int, limit: int) -> tuple[AuditEntry, ...]:
+    """Return entries of the audit log, oldest first."""
+    return tuple(map(read_entry, run(db, "audit", collection=collection, after=after, limit=limit).fetchall()))
 
 
 def store_fingerprints(db: Connection, collection: int, fingerprints: Mapping[str, str], *, author: Author) -> None:
@@ -101,11 +129,11 @@ def set_model(db: Connection, collection: int, model: str | None, dimension: int
 
 def _read_own(
     db: Connection, of: PostgresCollection, documents: Sequence[str], author: Author
-) -> list[tuple[bytes, bytes, int]]:
-    """Return the id, digest and permission of stored documents, if the author may change all of them."""
+) -> list[tuple[bytes, bytes, int, str]]:
+    """Return the id, digest, permission and labels of stored documents, if the author may change all of them."""
     stored = run_by_ids(db, "digests", documents, collection=of.key)
     check_changes(author, (row[-2:] for row in stored))
-    return [(id_, digest, access) for id_, digest, access, *_ in stored]
+    return [(id_, digest, access, labels) for id_, digest, access, labels, _ in stored]
 
 
 def _update_counters(db: Connection, collection: int, change: Change) -> None:

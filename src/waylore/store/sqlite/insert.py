@@ -49,7 +49,7 @@ def insert_documents(
 
 def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, digest: bytes) -> StoredDocument:
     document = indexed.document
-    labels = json.dumps(sorted(document.labels), ensure_ascii=False)
+    labels = columns.dump_labels(document.labels)
     access = db.execute(SQL["use_access"], {"collection": into, "labels": labels, "user": document.user}).get
     id_ = bytes.fromhex(document.id)
     row = db.execute(
@@ -71,6 +71,7 @@ def _insert_document(db: apsw.Connection, into: int, indexed: IndexedDocument, d
             document.session,
             columns.to_optional_microseconds(document.at),
             columns.to_optional_microseconds(document.expires),
+            document.author,
         ),
     ).get
     stored = StoredDocument(indexed, digest.hex(), access, row)

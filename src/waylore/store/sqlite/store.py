@@ -32,6 +32,7 @@ from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
 from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
+from waylore.types.audit import AuditEntry
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -129,6 +130,11 @@ class SqliteStore:
         own = author.identity if author.is_limited else None
         with self._snapshot(NO_FILTER) as (db, _):
             return writing.find_receipt(db, self._row, request, author=own)
+
+    def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
+        """Return the entries of the audit log after a number, oldest first."""
+        with self._snapshot(NO_FILTER) as (db, _):
+            return writing.read_audit(db, self._row, after, limit)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole file."""
@@ -468,7 +474,10 @@ class SqliteStore:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         author.require_all()
         with self._transaction() as db:
-            return reembedding.activate_model(db, self._row, model)
+            is_active = reembedding.activate_model(db, self._row, model)
+            if is_active:
+                writing.add_entry(db, self._row, "reembed", author, ())
+            return is_active
 
     # -- connections -----------------------------------------------------------------------------------
 

@@ -11,12 +11,13 @@ import numpy as np
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
-from waylore.store.receipts import bind_record, get_now, mark_recorded, read_record
+from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
 from waylore.store.sqlite.insert import insert_documents
 from waylore.store.sqlite.scope import SqliteCollection, read_collection, run_by_facts, run_by_ids
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
@@ -43,6 +44,9 @@ def write(
     changed += [fresh[id_] for id_ in removed if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into, change)
+    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
+    before = [row[3] for row in stored if row[0].hex() in replaced]
+    add_entry(db, into.row, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
     return len(changed)
 
 
@@ -56,6 +60,7 @@ def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: 
     receipt = delete_documents(db, of, rows, change)
     if rows:
         _update_counters(db, of, change)
+        add_entry(db, of.row, "forget", author, receipt.documents, before=[row[3] for row in stored])
     if rows and of.statistics.documents + change.documents == 0:
         set_model(db, of.row, None, None)  # an empty collection has no model, like a new one
     return receipt
@@ -74,6 +79,28 @@ def add_receipt(db: apsw.Connection, collection: int, request: str, receipt: Rec
     db.execute(SQL["add_receipt"], bound)
     mark_recorded()
     return replace(receipt, id=request)
+
+
+def add_entry(
+    db: apsw.Connection,
+    collection: int,
+    verb: Verb,
+    author: Author,
+    documents: Sequence[str],
+    *,
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+) -> None:
+    """Add a change to the audit log; labels are given in JSON."""
+    last: tuple[int, bytes] | None = db.execute(SQL["last_audit"], {"collection": collection}).get
+    entry = bind_entry(last, verb, author, documents, before=before, after=after)
+    db.execute(SQL["add_audit"], {"collection": collection, **entry})
+
+
+def read_audit(db: apsw.Connection, collection: int, after: int, limit: int) -> tuple[AuditEntry, ...]:
+    """Return entries of the audit log, oldest first."""
+    bound = {"collection": collection, "after": after, "limit": limit}
+    return tuple(map(read_entry, db.execute(SQL["audit"], bound)))
 
 
 def store_fingerprints(

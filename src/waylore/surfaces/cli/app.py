@@ -70,6 +70,7 @@ COMMANDS = {
     "migrate": CommandEntry(OPERATE, "serve:migrate"),
     "backup": CommandEntry(OPERATE, "operate:backup"),
     "restore": CommandEntry(OPERATE, "operate:restore"),
+    "audit": CommandEntry(OPERATE, "maintain:audit"),
     "doctor": CommandEntry(OPERATE, "doctor:doctor"),
     "config": CommandEntry(OPERATE, "doctor:config"),
     "completion": CommandEntry(OPERATE, "doctor:completion"),

@@ -1,4 +1,4 @@
-"""`waylore compact`, `export`, `reembed` and `eval`: maintain an existing collection."""
+"""`waylore compact`, `export`, `audit`, `reembed` and `eval`: maintain an existing collection."""
 
 import sys
 from collections.abc import Iterator
@@ -31,6 +31,9 @@ from waylore.surfaces.terminal.output import (
     show_progress,
     show_status,
 )
+from waylore.types.audit import AuditEntry, find_break
+
+AUDIT_PAGE = 1_000  # entries that are read at a time
 
 
 def compact(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
@@ -111,6 +114,39 @@ def _export_to_stdout(memory: Waylore) -> None:
     for line in memory.export_lines():
         sys.stdout.write(line)
     sys.stdout.flush()
+
+
+def audit(
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of entries, the newest ones.")] = 50,
+    author: Annotated[str, typer.Option("--author", metavar="NAME", help="Only changes of this author.")] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Check that no entry was changed or taken out.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what was changed, by whom and when, without content.
+
+    Exits with 1 if `--verify` finds an entry that does not follow from the one before it.
+
+    Example: `waylore audit --author key:4f1c --verify`
+    """
+    with open_without_models(store, collection) as memory:
+        entries = list(_list_entries(memory))
+    broken = find_break(entries) if verify else None
+    shown_entries = [entry for entry in entries if author in ("", entry.author)][-limit:]
+    rows = [entry.to_dict() for entry in shown_entries]
+    result = {"entries": rows, "broken_at": broken.number if broken else None} if verify else rows
+    print_result(result, figures.render_audit(shown_entries, is_whole=broken is None if verify else None), as_json)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _list_entries(memory: Waylore) -> Iterator[AuditEntry]:
+    """Yield all entries of the audit log, oldest first."""
+    last = 0
+    while page := memory.audit(after=last, limit=AUDIT_PAGE):
+        yield from page
+        last = page[-1].number
 
 
 def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:

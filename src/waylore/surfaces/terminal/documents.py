@@ -12,6 +12,7 @@ from rich.text import Text
 
 from waylore.fence import neutralize, to_line
 from waylore.surfaces.terminal.hits import DIM, NAME, count, render_facts
+from waylore.types.author import LOCAL
 from waylore.types.knowledge import Document, IndexedDocument
 
 
@@ -51,6 +52,7 @@ def _describe(document: Document) -> Iterator[str]:
         "id": document.id,
         "date": f"{document.at:%Y-%m-%d}" if document.at else "",
         "added": f"{document.recorded_at:%Y-%m-%d}",
+        "written by": "" if document.author == LOCAL else document.author,
         "expires": f"{document.expires:%Y-%m-%d}" if document.expires else "",
         "user": document.user,
         "session": document.session,

@@ -6,12 +6,13 @@ Pure functions that return objects of rich, as in `terminal.hits`.
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from waylore.fence import to_line
 from waylore.indexing.blocks import Skipped
 from waylore.surfaces.terminal.hits import DIM, NAME
+from waylore.types.audit import AuditEntry
 from waylore.types.knowledge import Document
 from waylore.types.results import Statistics
 
@@ -52,6 +53,26 @@ def format_bytes(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
     return f"{size} bytes"
+
+
+def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Group:
+    """Return a table of changes; below it whether the log is whole, if that was checked."""
+    table = Table("when", "author", "what", Column("documents", justify="right"), "labels", box=None, header_style=DIM)
+    for entry in entries:
+        labels = " → ".join(", ".join(each) or "public" for each in _list_labels(entry))
+        when = entry.at.strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(when, to_line(entry.author), entry.verb, f"{entry.count:,}", to_line(labels))
+    verdicts = {True: ("the log is whole", "green"), False: ("an entry was changed or taken out", "bold red")}
+    checked = [] if is_whole is None else [Text(*verdicts[is_whole])]
+    return Group(table if entries else Text("no changes"), *checked)
+
+
+def _list_labels(entry: AuditEntry) -> list[tuple[str, ...]]:
+    """Return the labels of changed documents; those before and after if they differ."""
+    if entry.verb == "forget":
+        return [entry.labels_before]
+    is_changed = entry.labels_before and entry.labels_before != entry.labels_after
+    return [entry.labels_before, entry.labels_after] if is_changed else [entry.labels_after]
 
 
 def list_documents(documents: Sequence[Document], limit: int = MAX_LISTED) -> Iterator[Text]:

@@ -277,22 +277,22 @@ WHERE collection = %(collection)s AND address >= left(%(file)s::text, 500) AND a
   AND (uri = %(file)s::text OR uri >= %(file)s::text || '#' AND uri < %(file)s::text || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest, "user", agent, session, at, expires_at)
+INSERT INTO documents (collection, id, access, title, uri, source, metadata, labels, recorded_at, digest, "user", agent, session, at, expires_at, author)
 SELECT %s, * FROM unnest(%b::uuid[], %b::int4[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::int8[], %b::uuid[],
-  %b::text[], %b::text[], %b::text[], %b::int8[], %b::int8[])
+  %b::text[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::text[])
 
 -- name: insert_document_tag
 INSERT INTO document_tags (collection, document, tag) SELECT %s, * FROM unnest(%b::uuid[], %b::uuid[]) ON CONFLICT DO NOTHING
 
 -- name: documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d
 WHERE d.collection = %(collection)s AND d.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
   AND @is_kept(d.id) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at, d.author
 FROM passages p
 CROSS JOIN LATERAL (SELECT f.* FROM documents f WHERE f.collection = %(collection)s AND f.id = p.document LIMIT 1) d
 WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access = ANY(%(accesses)s::int4[])
@@ -300,7 +300,7 @@ WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[]) AND d.access
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d
 WHERE d.collection = %(collection)s AND d.address >= left(%(uri)s::text, 500)
   AND (d.uri > %(uri)s::text OR d.uri = %(uri)s::text AND d.id > %(id)s::uuid)
@@ -312,7 +312,7 @@ ORDER BY d.address, d.uri, d.id LIMIT %(limit)s
 
 -- name: expired_documents
 -- Of all users and labels, by id.
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d WHERE d.collection = %(collection)s AND d.expires_at <= %(by)s AND d.id > %(after)s::uuid
 ORDER BY d.id LIMIT %(limit)s
 
@@ -331,6 +331,18 @@ VALUES (%(collection)s, encode(%(id)s, 'hex')::uuid, %(until)s, %(author)s, %(do
 -- name: delete_old_receipts
 DELETE FROM receipts WHERE collection = %(collection)s AND until <= %(now)s
 
+-- name: last_audit
+SELECT number, hash FROM audit WHERE collection = %(collection)s ORDER BY number DESC LIMIT 1
+
+-- name: add_audit
+INSERT INTO audit (collection, number, at, author, request, verb, count, documents, labels_before, labels_after, hash)
+VALUES (%(collection)s, %(number)s, %(at)s, %(author)s, %(request)s, %(verb)s, %(count)s, %(documents)s, %(labels_before)s,
+  %(labels_after)s, %(hash)s)
+
+-- name: audit
+SELECT number, at, author, request, verb, count, documents, labels_before, labels_after, hash FROM audit
+WHERE collection = %(collection)s AND number > %(after)s ORDER BY number LIMIT %(limit)s
+
 -- name: set_fingerprint
 INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%b::uuid[], %b::text[], %b::text[])
 ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
@@ -339,7 +351,7 @@ ON CONFLICT (collection, id) DO UPDATE SET fingerprint = excluded.fingerprint
 DELETE FROM files WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 
 -- name: export_documents
-SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at
+SELECT d.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d."user", d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d WHERE d.collection = %(collection)s AND d.id > %(after)s::uuid ORDER BY d.id LIMIT %(limit)s
 
 -- name: delete_documents

@@ -59,6 +59,7 @@ CREATE TABLE documents (
   session text NOT NULL DEFAULT '',
   at int8,  -- when its event was
   expires_at int8,  -- from when on reads leave it out
+  author text NOT NULL DEFAULT '',  -- the identity of the key or program that wrote it
   PRIMARY KEY (collection, id)
 );
 CREATE INDEX documents_by_address ON documents (collection, address, id);
@@ -314,6 +315,23 @@ CREATE TABLE receipts (
 );
 CREATE INDEX receipts_by_end ON receipts (collection, until);
 
+-- What was changed, by whom and when. It has ids and no content. Rows are never changed; old ones may be deleted. Each row has
+-- a hash of its values and of the hash before.
+CREATE TABLE audit (
+  collection int8 NOT NULL,
+  number int8 NOT NULL,
+  at int8 NOT NULL,
+  author text NOT NULL,
+  request text NOT NULL,
+  verb text NOT NULL,
+  count int8 NOT NULL,
+  documents bytea NOT NULL,  -- the first 100 ids
+  labels_before text NOT NULL,
+  labels_after text NOT NULL,
+  hash bytea NOT NULL,
+  PRIMARY KEY (collection, number)
+);
+
 -- Under row-level security an operator uses an index only if PostgreSQL marks it as leakproof, and @@ is not marked. So one
 -- function searches the inverted index as a role that may see all rows, and returns only those of the collection. It compares
 -- by IS NOT DISTINCT FROM, which uses no index: the words already select the collection, and the primary key must not be read.
@@ -339,6 +357,15 @@ $$;
 CREATE FUNCTION delete_edge(int8, uuid, int4, float8, uuid) RETURNS void LANGUAGE sql AS $$
   DELETE FROM waylore.edges WHERE collection = $1 AND entity = $2 AND access = $3 AND rank = $4 AND fact = $5
 $$;
+
+CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of the audit log are never changed, and are kept for 400 days';
+END
+$$;
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit FOR EACH ROW
+  WHEN (old.at > (extract(epoch FROM now()) - 400 * 86400) * 1000000) EXECUTE FUNCTION refuse_audit_change();
 
 -- Each transaction sets its collection, and neither reads nor writes another; if it sets none, it sees no rows. This holds for
 -- the owner of the tables too. The application works as waylore_app, which owns no table and bypasses no policy.
@@ -380,6 +407,7 @@ BEGIN
     GRANT USAGE ON SCHEMA waylore TO waylore_app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waylore TO waylore_app;
     REVOKE INSERT, UPDATE, DELETE ON migrations FROM waylore_app;
+    REVOKE UPDATE, DELETE ON audit FROM waylore_app;
     GRANT EXECUTE ON FUNCTION matching TO waylore_app;
   END IF;
   IF to_regrole('waylore_matching') IS NOT NULL AND pg_has_role(current_user, 'waylore_matching', 'MEMBER') THEN

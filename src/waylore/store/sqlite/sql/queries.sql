@@ -181,28 +181,28 @@ SELECT DISTINCT labels, user FROM documents
 WHERE collection = :collection AND (uri = :file OR uri >= :file || '#' AND uri < :file || '$')
 
 -- name: insert_document
-INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest, user, agent, session, at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
+INSERT INTO documents (collection, id, tie, access, title, uri, source, metadata, labels, recorded_at, digest, user, agent, session, at, expires_at, author)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row
 
 -- name: insert_document_tag
 INSERT OR IGNORE INTO document_tags (document, tag) VALUES (?, ?)
 
 -- name: documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d
 WHERE d.collection = :collection AND d.id IN carray(:ids) AND d.access IN carray(:accesses)
   AND @is_kept(d.row) AND @is_dated(d)
 
 -- name: sources
 -- The documents of passages, with the id of the passage in the first column.
-SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+SELECT p.id, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
 FROM passages p CROSS JOIN documents d ON d.row = p.document
 WHERE p.collection = :collection AND p.id IN carray(:ids) AND d.access IN carray(:accesses)
   AND @is_kept(d.row) AND @is_said(p)
 
 -- name: listed
 -- Documents by URI, starting after one. A prefix is a range.
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d
 WHERE d.collection = :collection AND (d.uri, d.id) > (:uri, :id) AND d.uri >= :under AND d.uri < :beyond
   AND d.access IN carray(:accesses)
@@ -211,7 +211,7 @@ ORDER BY d.uri, d.id LIMIT :limit
 
 -- name: expired_documents
 -- Of all users and labels, by id.
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
 FROM accesses a CROSS JOIN documents d ON d.access = a.row
 WHERE a.collection = :collection AND d.expires_at IS NOT NULL AND d.expires_at <= :by AND d.id > :after ORDER BY d.id LIMIT :limit
 
@@ -235,6 +235,17 @@ VALUES (:collection, :id, :until, :author, :documents, :passages, :entities, :fa
 -- name: delete_old_receipts
 DELETE FROM receipts WHERE collection = :collection AND until <= :now
 
+-- name: last_audit
+SELECT number, hash FROM audit WHERE collection = :collection ORDER BY number DESC LIMIT 1
+
+-- name: add_audit
+INSERT INTO audit (collection, number, at, author, request, verb, count, documents, labels_before, labels_after, hash)
+VALUES (:collection, :number, :at, :author, :request, :verb, :count, :documents, :labels_before, :labels_after, :hash)
+
+-- name: audit
+SELECT number, at, author, request, verb, count, documents, labels_before, labels_after, hash FROM audit
+WHERE collection = :collection AND number > :after ORDER BY number LIMIT :limit
+
 -- name: set_fingerprint
 INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint
@@ -246,7 +257,7 @@ DELETE FROM files WHERE (collection, uri) IN (
   FROM documents WHERE row IN carray(:rows))
 
 -- name: export_documents
-SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at
+SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
 -- name: enrichments

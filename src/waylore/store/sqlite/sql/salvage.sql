@@ -7,7 +7,7 @@ DELETE FROM collections
 INSERT OR IGNORE INTO collections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: salvage_documents
-INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: salvage_passages
 INSERT OR IGNORE INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -28,7 +28,7 @@ LEFT JOIN collections c ON c.row = d.collection ORDER BY d.collection
 
 -- name: salvaged_documents
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at,
-  d.expires_at, d.digest
+  d.expires_at, d.author, d.digest
 FROM documents d WHERE d.collection = :collection ORDER BY d.id
 
 -- name: salvaged_orphans

@@ -49,6 +49,7 @@ CREATE TABLE documents (
   session TEXT NOT NULL DEFAULT '',
   at INTEGER,  -- when its event was
   expires_at INTEGER,  -- from when on reads leave it out
+  author TEXT NOT NULL DEFAULT '',  -- the identity of the key or program that wrote it
   UNIQUE (collection, id)
 ) STRICT;
 CREATE INDEX documents_by_uri ON documents (collection, uri, id);
@@ -278,3 +279,26 @@ CREATE TABLE receipts (
   PRIMARY KEY (collection, id)
 ) STRICT;
 CREATE INDEX receipts_by_end ON receipts (collection, until);
+
+-- What was changed, by whom and when. It has ids and no content. Rows are never changed; old ones may be deleted. Each row has
+-- a hash of its values and of the hash before.
+CREATE TABLE audit (
+  collection INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  author TEXT NOT NULL,
+  request TEXT NOT NULL,
+  verb TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  documents BLOB NOT NULL,  -- the first 100 ids
+  labels_before TEXT NOT NULL,
+  labels_after TEXT NOT NULL,
+  hash BLOB NOT NULL,
+  PRIMARY KEY (collection, number)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN
+  SELECT RAISE(ABORT, 'rows of the audit log are never changed');
+END;
+CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit WHEN old.at > (unixepoch('now') - 400 * 86400) * 1000000 BEGIN
+  SELECT RAISE(ABORT, 'rows of the audit log are kept for 400 days');
+END;

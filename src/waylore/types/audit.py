@@ -1,0 +1,86 @@
+"""The audit log of a collection: what was changed, by whom and when, without content.
+
+A store adds an entry in the transaction of the change itself. Each entry has a hash of its values and of the hash
+before, so an entry that was changed or taken out is noticed.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Literal, TypeAlias
+
+Verb: TypeAlias = Literal["write", "forget", "reembed"]
+MAX_DOCUMENTS = 100  # whose ids an entry has; the others are counted
+START = bytes(16).hex()  # the hash before the first entry
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change of a collection: who did what when, to how many documents, and their labels before and after."""
+
+    number: int
+    at: datetime
+    author: str
+    request: str
+    verb: Verb
+    count: int
+    documents: tuple[str, ...]
+    labels_before: tuple[str, ...]
+    labels_after: tuple[str, ...]
+    hash: str = ""
+
+    def compute_hash(self, before: str) -> str:
+        """Return the hash of the values and of the hash before."""
+        values = json.dumps([before, *list(self.to_dict().values())[:-1]], ensure_ascii=False).encode()
+        return blake2b(values, digest_size=16, person=b"audit").hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, as every surface writes it in JSON."""
+        plain = asdict(self)
+        lists = {name: list(plain[name]) for name in ("documents", "labels_before", "labels_after")}
+        return {**plain, **lists, "at": self.at.isoformat()}
+
+
+def make_entry(
+    last: tuple[int, str] | None,
+    verb: Verb,
+    *,
+    author: str,
+    request: str,
+    documents: Sequence[str],
+    before: Iterable[frozenset[str]] = (),
+    after: Iterable[frozenset[str]] = (),
+    at: datetime | None = None,
+) -> AuditEntry:
+    """Return the next entry of a log, whose last one is given by number and hash."""
+    number, hash_ = last or (0, START)
+    labels_before, labels_after = (tuple(sorted(frozenset().union(*each))) for each in (before, after))
+    entry = AuditEntry(
+        number + 1,
+        at or datetime.now(UTC),
+        author,
+        request,
+        verb,
+        len(documents),
+        tuple(documents[:MAX_DOCUMENTS]),
+        labels_before,
+        labels_after,
+    )
+    return replace(entry, hash=entry.compute_hash(hash_))
+
+
+def find_break(entries: Iterable[AuditEntry]) -> AuditEntry | None:
+    """Return the first entry that does not follow from the one before it; None if the log is whole.
+
+    Old entries may have been deleted, so the first one is not compared with an earlier one if its number is not 1.
+    """
+    last: AuditEntry | None = None
+    for entry in entries:
+        before = last.hash if last else START if entry.number == 1 else None
+        is_next = last is None or entry.number == last.number + 1
+        if not is_next or (before is not None and entry.compute_hash(before) != entry.hash):
+            return entry
+        last = entry
+    return None

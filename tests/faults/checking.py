@@ -22,7 +22,7 @@ from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
 
 Held = Mapping[int, Edition]
-KEPT_WHEN_EMPTY = {"migrations", "collections", "blocks"}
+KEPT_WHEN_EMPTY = {"audit", "migrations", "collections", "blocks"}
 
 
 def check_file(path: Path) -> None:

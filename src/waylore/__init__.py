@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from waylore.store.protocol import Store
     from waylore.types.author import Author
     from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, NewFact, Passage
-    from waylore.types.results import Merge, Receipt, RememberReport, Statistics
+    from waylore.types.results import AddedId, Merge, Receipt, RememberReport, Statistics
     from waylore.types.search import Explanation, Filter, Hit, SearchResult
 
 __version__ = "0.1.0"
 
 __all__ = [
     "HYBRID",
+    "AddedId",
     "Author",
     "Document",
     "Embedder",
@@ -52,6 +53,7 @@ __all__ = [
 # Public names are imported on first use, so that `import waylore` and `waylore --version` load no engine.
 _MODULES = {
     "HYBRID": "waylore.recipes",
+    "AddedId": "waylore.types.results",
     "Author": "waylore.types.author",
     "Document": "waylore.types.knowledge",
     "Embedder": "waylore.protocols",

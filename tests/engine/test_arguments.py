@@ -145,6 +145,7 @@ ROWS = {
     "open.reranker": "E E . E E E",
     "open.observer": "E E . E E E",
     "open.author": "E E E E E E",
+    "open.scrub": "E E E E E E",
     "reembed.url": "E E E E N E",
     "reembed.embedder": "E E E E E E",
     "reembed.collection": "E E E E . E",

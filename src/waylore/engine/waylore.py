@@ -63,12 +63,13 @@ from waylore.types.knowledge import (
     get_enriched,
 )
 from waylore.types.messages import Message
-from waylore.types.results import Merge, Receipt, RememberReport, Statistics, UserCounts
+from waylore.types.results import AddedId, Merge, Receipt, RememberReport, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
 
 if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.enrichment import Enrichment
     from waylore.indexing.redaction import NamedDocument
+    from waylore.indexing.secrets.sieve import Sieve
     from waylore.retrieval.relations.predicates import PredicateMatcher
     from waylore.types.audit import AuditEntry
     from waylore.types.relations import Connection, Direction, EntityList, Related
@@ -109,11 +110,13 @@ class Waylore:
         top_k: int | None = None,
         reranker: Reranker | None = None,
         author: Author = OWNER,
+        scrub: bool = True,
     ) -> None:
         if isinstance(store, str | bytes | Path):
             raise ArgumentError(f"store must be an open Store; use Waylore.open({str(store)!r})")
         self._closed = Event()
         self._author = arguments.check_type("author", author, Author)
+        self._scrub = arguments.check_type("scrub", scrub, bool)
         self._store = store
         self._get_secret = lru_cache(maxsize=1)(partial(_read_secret, store))  # once for all views
         self._embedder = arguments.check_embedder(embedder)
@@ -146,6 +149,7 @@ class Waylore:
         top_k: int | None = None,
         reranker: Reranker | None = None,
         author: Author = OWNER,
+        scrub: bool = True,
     ) -> Self:
         """Open a collection; create it if it does not exist.
 
@@ -160,6 +164,7 @@ class Waylore:
         observer: is called around each method.
         method, top_k, reranker: the defaults of `search`.
         author: the reader and writer, with its labels; the owner of the store has all of them.
+        scrub: leave keys, passwords, card numbers and other secrets out of what is added, with a mark in their place.
         """
         address = arguments.check_url(url)
         name = arguments.check_collection(collection, is_cells=parse_url(address).is_cells)
@@ -178,6 +183,7 @@ class Waylore:
                 top_k=top_k,
                 reranker=reranker,
                 author=author,
+                scrub=scrub,
             )
         except BaseException:
             store.close()
@@ -217,8 +223,11 @@ class Waylore:
         session: str | None = "",
         at: Moment | None = None,
         expires: Moment | None = None,
-    ) -> str:
+    ) -> AddedId:
         """Add a text and the facts it states, and return the id of its document.
+
+        The id is a string; its `left_out` says how many secrets of each kind were left out of the text, its title,
+        metadata and facts.
 
         text: one text of at most a million characters. Adding the same text again changes nothing.
         title: the title that hits show, at most 1,000 characters.
@@ -237,20 +246,23 @@ class Waylore:
             is earlier. None means never. `forget(expired=True)` removes what has expired.
         """
         remedy = "call add for each text, or add_files for files"
-        text = arguments.check_text("text", text, remedy, MAX_TEXT)
+        sieve = self._make_sieve()
+        clean = sieve.take(arguments.check_text("text", text, remedy, MAX_TEXT))
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires)
+        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires, sieve=sieve)
         address = arguments.check_uri("uri", uri)
-        id_ = document_id(uri=address, text=text, labels=frame.labels, scope=pipeline.get_scope(frame))
-        document = replace(frame, id=id_, title=arguments.check_optional("title", title, MAX_TITLE), uri=address)
-        stated = arguments.to_facts(() if facts is None else facts, source)
+        id_ = document_id(uri=address, text=clean.text, labels=frame.labels, scope=pipeline.get_scope(frame))
+        name = sieve.clean_title(arguments.check_optional("title", title, MAX_TITLE))
+        document = replace(frame, id=id_, title=name, uri=address)
+        stated = [sieve.clean_fact(fact) for fact in arguments.to_facts(() if facts is None else facts, source)]
         if source == "conversation" and not address:
-            return repeats.remember(
-                self._store, self._embedder, self._extractor, document, text, stated, author=self._author
+            id_ = repeats.remember(
+                self._store, self._embedder, self._extractor, document, clean.text, stated, author=self._author
             )
-        added = pipeline.index_text(document, text, stated, extractor=self._extractor)
-        self._write([added])
-        return id_
+        else:
+            added = pipeline.index_text(document, clean.text, stated, extractor=self._extractor)
+            self._write([clean.restore_offsets(added)])
+        return AddedId(id_, sieve.left_out)
 
     @observe
     def add_files(
@@ -279,7 +291,8 @@ class Waylore:
 
         An interrupted run is resumed by the next one. Files that cannot be read are listed in `skipped`.
         """
-        frame = self._make_document(metadata, labels, "file", expires=expires)
+        sieve = self._make_sieve()
+        frame = self._make_document(metadata, labels, "file", expires=expires, sieve=sieve)
         below = None if root is None else arguments.to_path("root", root)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
@@ -289,9 +302,13 @@ class Waylore:
 
         project = find_project_folder()
         located = [locate(each, below) for each in arguments.check_exist(arguments.to_paths(path))]
-        tasks = [Task(top, above, project, frame, self._author, limits, prune, address) for top, above in located]
+        tasks = [
+            Task(top, above, project, frame, self._author, limits, prune, address, self._scrub)
+            for top, above in located
+        ]
+        common = AddReport(left_out=sieve.left_out)
         return merge_reports(
-            [add_files(self._store, self._embedder, self._extractor, task, progress) for task in tasks]
+            [common, *(add_files(self._store, self._embedder, self._extractor, task, progress) for task in tasks)]
         )
 
     @observe
@@ -307,8 +324,10 @@ class Waylore:
         session: str | None = "",
         at: Moment | None = None,
         expires: Moment | None = None,
-    ) -> tuple[str, ...]:
+    ) -> tuple[AddedId, ...]:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
+
+        As with `add`, an id says what was left out.
 
         facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that was added on the
             same day or in the same session counts as used again; on another day it is another statement. With the
@@ -317,13 +336,16 @@ class Waylore:
         at: when the facts were said. None means now; it is unknown with the source file, and for a fact with a period.
         """
         source = arguments.check_source(source)
-        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires)
+        about = self._make_sieve()
+        frame = self._make_document(metadata, labels, source, user, agent, session, at, expires, sieve=about)
         now = frame if source == "file" or frame.at else replace(frame, at=frame.recorded_at)
-        stated = [
-            pipeline.build_fact_document(each, frame if each.valid_from or each.valid_to else now)
-            for each in arguments.to_facts(facts, source)
-        ]
-        return self._add_facts(stated, source)
+        stated, left_out = [], []
+        for given in arguments.to_facts(facts, source):
+            sieve = about.fork()  # metadata belongs to each fact
+            fact = sieve.clean_fact(given)
+            stated.append(pipeline.build_fact_document(fact, frame if fact.valid_from or fact.valid_to else now))
+            left_out.append(sieve.left_out)
+        return tuple(map(AddedId, self._add_facts(stated, source), left_out))
 
     @observe
     def remember(
@@ -360,10 +382,12 @@ class Waylore:
             raise ArgumentError("messages must not be empty; pass messages with text, or tools=True for calls of tools")
         for message in said:
             arguments.check_text("messages", message.content, "split a longer message", MAX_TEXT)
-        frame = self._make_document(metadata, labels, "conversation", user, agent, session, at, expires)
-        stated = arguments.to_facts(() if facts is None else facts, "conversation")
-        made = turns.make_turns(said, frame, self._clock())
-        return turns.remember_turns(self._store, self._embedder, self._extractor, made, stated, author=self._author)
+        sieve = self._make_sieve()
+        frame = self._make_document(metadata, labels, "conversation", user, agent, session, at, expires, sieve=sieve)
+        stated = [sieve.clean_fact(fact) for fact in arguments.to_facts(() if facts is None else facts, "conversation")]
+        made = turns.make_turns([sieve.clean_message(message) for message in said], frame, self._clock())
+        report = turns.remember_turns(self._store, self._embedder, self._extractor, made, stated, author=self._author)
+        return replace(report, left_out=sieve.left_out)
 
     @check_call
     def mark_distinct(self, name: str, other: str, *, labels: Strings = ()) -> str:
@@ -371,7 +395,7 @@ class Waylore:
 
         Returns the id of a document that holds this; forget it to undo it.
         """
-        pair = arguments.check_names(name, other)
+        pair = self._check_names(name, other)
         document = pipeline.build_distinct_document(*pair, self._make_document(None, labels, "user_edit"))
         self._write([document])
         return document.document.id
@@ -382,7 +406,7 @@ class Waylore:
 
         Returns the id of a document that holds this; forget it to undo it.
         """
-        first, second = arguments.check_names(name, other)
+        first, second = self._check_names(name, other)
         frame = self._make_document(None, labels, "user_edit")
         [id_] = self._add_facts([pipeline.build_fact_document(NewFact(first, SAME, second), frame)], "user_edit")
         return id_
@@ -402,6 +426,8 @@ class Waylore:
     ) -> ImportReport:
         """Import an export of Waylore, or the data of another program.
 
+        Secrets are left out, but not of an export of Waylore, which holds what was stored.
+
         path: a file or folder. Importing the same again changes nothing.
         format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag, mcp-memory, mem0 or zep.
         uri: the name of the file in the report of skipped lines.
@@ -414,7 +440,8 @@ class Waylore:
         Broken lines are skipped and reported with their reason.
         """
         [file] = arguments.check_exist([arguments.to_path("path", path)])
-        frame = self._make_document(metadata, labels, "file", user)
+        sieve = self._make_sieve()
+        frame = self._make_document(metadata, labels, "file", user, sieve=sieve)
         arguments.check_type("limits", limits, Limits)
         arguments.check_callable("progress", progress)
         kind = arguments.check_choice("format", format, (dispatch.AUTO, transfer.EXPORT, *dispatch.FORMATS))
@@ -428,6 +455,7 @@ class Waylore:
             kind,
             frame,
             author=self._author,
+            sieve=sieve,
             extractor=self._extractor,
             uri=address,
             limits=limits,
@@ -1278,12 +1306,15 @@ class Waylore:
         session: str | None = "",
         at: Moment | None = None,
         expires: Moment | None = None,
+        *,
+        sieve: "Sieve | None" = None,
     ) -> Document:
         """Return the common fields of all documents of a call, without an id."""
+        about = arguments.to_metadata(metadata)
         return Document(
             id="",
             source=self._author.cap(source),
-            metadata=arguments.to_metadata(metadata),
+            metadata=sieve.clean_fields(about) if sieve else about,
             labels=self._author.choose_labels(arguments.to_labels(labels)),
             recorded_at=self._clock(),
             user=self._author.choose_user(arguments.check_optional("user", user, MAX_TITLE)),
@@ -1292,6 +1323,17 @@ class Waylore:
             at=arguments.to_moment(at, "at"),
             expires=arguments.to_moment(expires, "expires"),
         )
+
+    def _make_sieve(self) -> "Sieve":
+        """Make a sieve that leaves secrets out of what one call adds."""
+        from waylore.indexing.secrets.sieve import make_sieve  # noqa: PLC0415 (a search starts without it)
+
+        return make_sieve(self._scrub)
+
+    def _check_names(self, name: str, other: str) -> tuple[str, str]:
+        """Return two names without secrets."""
+        first, second = map(self._make_sieve().clean, arguments.check_names(name, other))
+        return first, second
 
     def _add_facts(self, stated: Sequence[IndexedDocument], source: Source) -> tuple[str, ...]:
         """Write documents of facts, and return their ids."""

@@ -131,13 +131,21 @@ class ReadError(Exception):
     """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
 
 
+def _keep(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its path, its address, and the limits that apply to it."""
+    """A file to read: its path, its address, and the limits that apply to it.
+
+    Importers call `clean` with each value that they read, to leave secrets out.
+    """
 
     path: Path
     uri: str
     limits: Limits
+    clean: Callable[[Any], Any] = _keep
 
     @property
     def name(self) -> str:

@@ -59,6 +59,12 @@ class FilesSettings(Section):
     )
 
 
+class SecretsSettings(Section):
+    """Keys, passwords, card numbers and other secrets in what is added, on every surface."""
+
+    scrub: bool = Field(default=True, description="leave secrets out of what is added, with a mark in their place")
+
+
 class SearchSettings(Section):
     """What a search does if a call does not say otherwise, on every surface."""
 
@@ -157,6 +163,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     files: FilesSettings = FilesSettings()
+    secrets: SecretsSettings = SecretsSettings()
     search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     mcp: McpSettings = McpSettings()

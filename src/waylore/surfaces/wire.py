@@ -433,7 +433,7 @@ class Receipt(Wire):
 class RememberReport(Wire):
     """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
 
-    `facts` are those of the new turns.
+    `facts` are those of the new turns. `left_out` says how many secrets of each kind were left out.
     """
 
     documents: list[str]
@@ -441,6 +441,7 @@ class RememberReport(Wire):
     known: int
     cut: int
     facts: list[Fact]
+    left_out: dict[str, int]
 
 
 class Statistics(Wire):
@@ -467,9 +468,14 @@ class Skipped(Wire):
 SkippedCount = Annotated[int, Field(validation_alias=AliasChoices("skipped_count", "refused"))]
 SkippedList = Annotated[list[Skipped], Field(validation_alias=AliasChoices("skipped", "refusals"))]
 
+LeftOut = dict[str, int]  # results of jobs that ran before have none
+
 
 class AddReport(Wire):
-    """The result of adding files: `documents` were new or changed, `unchanged` files were only hashed."""
+    """The result of adding files: `documents` were new or changed, `unchanged` files were only hashed.
+
+    `left_out` says how many secrets of each kind were left out of the files that were read.
+    """
 
     files: int
     unchanged: int
@@ -480,10 +486,14 @@ class AddReport(Wire):
     skipped_count: SkippedCount
     skipped: SkippedList
     seconds: float
+    left_out: LeftOut = {}
 
 
 class ImportReport(Wire):
-    """The result of an import; `repeated` documents occurred earlier in the same file."""
+    """The result of an import; `repeated` documents occurred earlier in the same file.
+
+    `left_out` says how many secrets of each kind were left out.
+    """
 
     format: str
     documents: int
@@ -491,3 +501,4 @@ class ImportReport(Wire):
     repeated: int
     skipped_count: SkippedCount
     skipped: SkippedList
+    left_out: LeftOut = {}

@@ -36,6 +36,7 @@ from waylore.types.knowledge import (
 )
 from waylore.types.messages import ROLES, Conversation, Message, Role
 from waylore.types.results import (
+    AddedId,
     Merge,
     Receipt,
     RememberReport,
@@ -66,6 +67,7 @@ __all__ = [
     "SAME",
     "SOURCES",
     "STATUSES",
+    "AddedId",
     "Author",
     "Conversation",
     "Document",

@@ -1,12 +1,42 @@
-"""What calls other than a search return: merges, graphs of entities, receipts and statistics."""
+"""What calls other than a search return: ids of added documents, merges, receipts and statistics."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Entity, Fact
 from waylore.types.plain import dump_fact
+
+
+class AddedId(str):
+    """The id of an added document. `left_out` says how many secrets of each kind were left out of it."""
+
+    left_out: Mapping[str, int]
+
+    def __new__(cls, id_: str, left_out: Mapping[str, int]) -> Self:
+        """Make the id of a document from its digits."""
+        made = super().__new__(cls, id_)
+        made.left_out = left_out
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Mapping[str, int]]:  # type: ignore[override]
+        """Return what `__new__` takes, for copies."""
+        return str(self), self.left_out
+
+
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add up how many secrets of each kind were left out."""
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(sorted(total.items()))
+
+
+def describe_left_out(left_out: Mapping[str, int]) -> str:
+    """Return what was left out as words, such as `1 × aws key, 2 × password`; empty if nothing was."""
+    return ", ".join(f"{number:,} × {kind}" for kind, number in left_out.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +63,7 @@ class Merge:
 class RememberReport:
     """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
 
-    `facts` are those of the new turns.
+    `facts` are those of the new turns. `left_out` says how many secrets of each kind were left out.
     """
 
     documents: tuple[str, ...] = ()
@@ -41,6 +71,7 @@ class RememberReport:
     known: int = 0
     cut: int = 0
     facts: tuple[Fact, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: "RememberReport") -> "RememberReport":
         return RememberReport(
@@ -49,6 +80,7 @@ class RememberReport:
             self.known + other.known,
             self.cut + other.cut,
             self.facts + other.facts,
+            add_counts([self.left_out, other.left_out]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,6 +91,7 @@ class RememberReport:
             "known": self.known,
             "cut": self.cut,
             "facts": [dump_fact(fact) for fact in self.facts],
+            "left_out": dict(self.left_out),
         }
 
 

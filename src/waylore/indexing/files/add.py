@@ -8,7 +8,7 @@ holds, so the order in which files are added does not matter. The readers are in
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from contextvars import copy_context
@@ -43,6 +43,8 @@ from waylore.indexing.files.folders import list_paths
 from waylore.indexing.files.formats import read_source
 from waylore.indexing.files.progress import AddReport, Progress
 from waylore.indexing.files.task import Task
+from waylore.indexing.secrets.readings import clean_reading
+from waylore.indexing.secrets.sieve import Sieve, make_sieve
 from waylore.protocols import Embedder, Extraction, Extractor
 from waylore.store.checks import admit_documents
 from waylore.store.protocol import Store
@@ -59,7 +61,7 @@ ShowProgress = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class AddRun:
-    """What the steps of a run share: the files by address, those to read again, the skipped ones, and last commits."""
+    """What the steps of a run share: files by address, those to read again, skipped ones, last commits and a sieve."""
 
     store: Store
     task: Task
@@ -67,6 +69,10 @@ class AddRun:
     files: dict[str, FileRead] = field(default_factory=dict)
     provisional: set[str] = field(default_factory=set)
     skipped: SkippedFiles = field(default_factory=SkippedFiles)
+    sieve: Sieve = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sieve = make_sieve(self.task.scrub)
 
 
 def add_files(
@@ -110,6 +116,7 @@ def add_files(
         skipped_count=run.skipped.count,
         skipped=tuple(run.skipped.reported),
         seconds=time.monotonic() - began,
+        left_out=run.sieve.left_out,
     )
 
 
@@ -138,17 +145,18 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
     skipped_before, bytes_read, is_read, is_empty = run.skipped.count, 0, False, False
     committed = _find_commit_time(run, file.source.path)
-    for reading in check_each(read_source(file.source, wait)):
-        if isinstance(reading, Skipped):
-            run.skipped.add(reading)
-            is_empty = is_empty or reading.is_empty
+    for found in check_each(read_source(file.source, wait)):
+        if isinstance(found, Skipped):
+            run.skipped.add(found)
+            is_empty = is_empty or found.is_empty
             continue
+        reading, clean = clean_reading(found, run.sieve)
         document = _make_document(run.task.template, reading, committed)
         for id_ in (document.id, *file.list_former_ids(document.uri)):
             previous.mark_seen(id_)
         is_read = True
         passages = chunking.split_into_passages(reading, document)
-        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages), reading)
+        yield ChunkedDocument(document, passages, extract_declared(reading, document, passages), reading, clean)
         if reading.bytes_read > bytes_read:
             yield BytesRead(reading.bytes_read - bytes_read)
             bytes_read = reading.bytes_read
@@ -178,7 +186,7 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
     if not isinstance(part, ChunkedDocument):
         return part
     if extractor is None:
-        return assemble_document(part.document, part.passages, [Extraction() for _ in part.passages])
+        return _assemble(part, [Extraction() for _ in part.passages])
     if isinstance(extractor, RuleExtractor):  # it reads the marks of the author too
         extracted = extractor.extract_reading(part.reading, part.document, part.passages)
     else:
@@ -186,7 +194,13 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
     if any(extraction.provisional for extraction in extracted):
         run.provisional.add(get_file(part.document.uri))
     merged = list(map(merge_extractions, part.declared, extracted))
-    return assemble_document(part.document, part.passages, apply_definitions(part.document, part.passages, merged))
+    return _assemble(part, apply_definitions(part.document, part.passages, merged))
+
+
+def _assemble(part: ChunkedDocument, extractions: Sequence[Extraction]) -> IndexedDocument:
+    """Index a document; its passages have their offsets in the file."""
+    indexed = assemble_document(part.document, part.passages, extractions)
+    return part.clean.restore_offsets(indexed, part.reading.start)
 
 
 # -- batches --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Reading, Skipped, Source
 from waylore.indexing.files.addresses import Fingerprint
+from waylore.indexing.secrets.leave_out import CleanText
 from waylore.protocols import Extraction
 from waylore.types.identity import document_id
 from waylore.types.knowledge import Document, IndexedDocument, Passage
@@ -19,12 +20,16 @@ from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document split into passages, before extraction; `declared` comes from metadata, fields and tables."""
+    """A document split into passages, before extraction; `declared` comes from metadata, fields and tables.
+
+    `clean` has the secrets that were left out of the reading.
+    """
 
     document: Document
     passages: Sequence[Passage]
     declared: Sequence[Extraction]
     reading: Reading
+    clean: CleanText
 
 
 @dataclass(frozen=True, slots=True)

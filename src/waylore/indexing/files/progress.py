@@ -1,11 +1,12 @@
 """Define the progress and the result of adding files, with texts for a terminal. The module prints nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any
 
 from waylore.indexing.blocks import Skipped
+from waylore.types.results import add_counts, describe_left_out
 
 BAR_WIDTH = 24
 
@@ -52,6 +53,7 @@ class AddReport:
     `unchanged` files were only hashed. `documents` is the number of new or changed documents, `forgotten` that
     of documents whose files changed or vanished. `skipped` lists the first thousand skipped files and parts
     with their reasons, `skipped_count` is the number of all. A fact that files of several batches state counts in each.
+    `left_out` says how many secrets of each kind were left out of the files that were read.
     """
 
     files: int = 0
@@ -63,12 +65,14 @@ class AddReport:
     skipped_count: int = 0
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [
             f"{self.files:,} files: {self.unchanged:,} unchanged, {self.documents:,} documents written "
             f"({self.passages:,} passages, {self.facts:,} facts), {self.forgotten:,} forgotten, "
             f"in {self.seconds:.1f} s",
+            *([f"left out: {describe_left_out(self.left_out)}"] if self.left_out else []),
             *(f"skipped {file.uri}: {file.reason}" for file in self.skipped),
         ]
         return "\n".join(lines)
@@ -82,11 +86,13 @@ def _format_clock(seconds: float) -> str:
 
 def merge_reports(reports: Sequence[AddReport]) -> AddReport:
     """Add up the reports of several files or folders."""
-    if len(reports) == 1:
-        return reports[0]
-    values = {field.name: [getattr(report, field.name) for report in reports] for field in fields(AddReport)}
+    if len(reports) <= 1:
+        return reports[0] if reports else AddReport()
+    values = {each.name: [getattr(report, each.name) for report in reports] for each in fields(AddReport)}
     return AddReport(**{name: _add_up(each) for name, each in values.items()})
 
 
 def _add_up(values: list[Any]) -> Any:
-    return tuple(chain.from_iterable(values)) if values and isinstance(values[0], tuple) else sum(values)
+    if isinstance(values[0], Mapping):
+        return add_counts(values)
+    return tuple(chain.from_iterable(values)) if isinstance(values[0], tuple) else sum(values)

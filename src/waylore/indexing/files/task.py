@@ -12,11 +12,12 @@ from waylore.types.identity import identity
 from waylore.types.knowledge import Document
 
 READING_VERSION = "4"  # change it when reading or splitting changes, and every file is read again
+SECRETS_VERSION = "1"  # change it when more is left out, and every file is read again unless secrets are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A path to add; `template` has the labels, source and metadata of all its documents.
+    """A path to add; `template` has the labels, source and metadata of all its documents. `scrub` leaves secrets out.
 
     Paths are absolute. `uri` is the address of a single file whose path has no meaning, such as an uploaded one.
     Other addresses begin in `root`, or else in `project`, the folder that holds `waylore.toml`.
@@ -30,6 +31,7 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     prune: bool = False
     uri: str = ""
+    scrub: bool = True
 
     @property
     def folder(self) -> Path | None:
@@ -54,5 +56,6 @@ class Task:
         user = [self.template.user] if self.template.user else []  # files without a user or expiry keep their stamp
         expires = [str(self.template.expires)] if self.template.expires else []
         common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata), *user, *expires]
+        common += [{"secrets": SECRETS_VERSION}] if self.scrub else []  # what was stored with secrets is read again
         name = extractor.name if extractor else ""
         return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))

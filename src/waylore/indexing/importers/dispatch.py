@@ -7,10 +7,10 @@ file again changes nothing, and importing a longer version adds the new rows. Wa
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from waylore.errors import ConfigError
 from waylore.indexing.blocks import MAX_REPORTED_SKIPS, Limits, ReadError, Skipped, Source, catch_read_errors
@@ -20,6 +20,9 @@ from waylore.protocols import Embedder, Extractor
 from waylore.store.protocol import Store
 from waylore.types.author import Author
 from waylore.types.knowledge import Document, IndexedDocument
+
+if TYPE_CHECKING:  # a search starts without it
+    from waylore.indexing.secrets.sieve import Sieve
 
 Importer: TypeAlias = Callable[..., Iterator[IndexedDocument | Skipped]]  # of a source and a template
 IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
@@ -53,7 +56,8 @@ class ImportReport:
     """The result of an import: the number of documents, and how many of them were new or changed (`written`).
 
     `repeated` is the number of documents that occurred earlier in the same file. `skipped` lists the first
-    thousand skipped rows with their reasons, `skipped_count` is the number of all.
+    thousand skipped rows with their reasons, `skipped_count` is the number of all. `left_out` says how many secrets of
+    each kind were left out.
     """
 
     format: str = ""
@@ -62,6 +66,7 @@ class ImportReport:
     repeated: int = 0
     skipped_count: int = 0
     skipped: tuple[Skipped, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def import_file(
@@ -72,13 +77,14 @@ def import_file(
     template: Document,
     *,
     author: Author,
+    sieve: "Sieve",
     extractor: Extractor | None = None,
     uri: str = "",
     limits: Limits = IMPORT_LIMITS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ImportReport:
     """Import a file or folder in batches; `progress` is called with the number of documents so far."""
-    name, items = read(path, format_, template, extractor=extractor, uri=uri, limits=limits)
+    name, items = read(path, format_, template, extractor=extractor, uri=uri, limits=limits, clean=sieve.clean_row)
     counts: Counter[str] = Counter()
     skipped: list[Skipped] = []
     distinct = _drop_repeated(items, counts, skipped)
@@ -86,7 +92,7 @@ def import_file(
         counts["documents"] += len(batch)
         counts["written"] += write(store, embedder, batch, author=author)
         progress(counts["documents"])
-    return ImportReport(name, **counts, skipped=tuple(skipped))
+    return ImportReport(name, **counts, skipped=tuple(skipped), left_out=sieve.left_out)
 
 
 def read(
@@ -97,13 +103,17 @@ def read(
     extractor: Extractor | None = None,
     uri: str = "",
     limits: Limits = IMPORT_LIMITS,
+    clean: Callable[[Any], Any] = lambda value: value,
 ) -> tuple[str, Iterator[IndexedDocument | Skipped]]:
-    """Return the format of a file and its documents; labels, metadata and user are those of the template."""
+    """Return the format of a file and its documents; labels, metadata and user are those of the template.
+
+    clean: leaves secrets out of each value that is read.
+    """
     if format_ not in (AUTO, *FORMATS):
         raise ConfigError(f"unknown format {format_!r}: use {AUTO}, {', '.join(FORMATS)}")
     if not path.exists():
         raise ConfigError(f"no file or folder {path}: check the path")
-    source = Source(path, uri or path.as_posix().encode("utf-8", "backslashreplace").decode(), limits)
+    source = Source(path, uri or path.as_posix().encode("utf-8", "backslashreplace").decode(), limits, clean)
     try:
         name = _detect_format(source) if format_ == AUTO else format_
     except (ReadError, OSError, ValueError) as error:

@@ -94,7 +94,7 @@ def _read_rows(tables: Mapping[str, Path], source: Source, table: str) -> Iterat
             for batch in file.iter_batches(columns=columns):
                 for value in batch.to_pylist():
                     number += 1
-                    yield ImportRow(f"{uri}#row={number}", value)
+                    yield ImportRow(f"{uri}#row={number}", source.clean(value))
     except (broken, OSError, ValueError, KeyError) as error:
         yield Skipped(uri, f"from row {number + 1} on it cannot be read: {error}"[:300])
 

@@ -48,7 +48,7 @@ def import_ntriples(source: Source, template: Document) -> Iterator[IndexedDocum
     known = RdfNames()
     for row in _read_statements(source):
         if isinstance(row, ImportRow):
-            _learn(known, row.value)
+            _learn(known, source, row.value)
     _choose_names(known)
     yield from convert_rows(_read_statements(source), partial(_build_fact, known, source, template))
     things = dict.fromkeys((*known.labels, *known.types, *known.texts))
@@ -75,13 +75,13 @@ def _describe(error: Exception) -> str:
     return str(getattr(error, "msg", error)).replace(" at line 1", "")
 
 
-def _learn(known: RdfNames, statement: Any) -> None:
+def _learn(known: RdfNames, source: Source, statement: Any) -> None:
     thing, predicate, value = _get_address(statement.subject), statement.predicate.value, statement.object
     known.predicates.add(predicate)
     if predicate == TYPE and _get_address(value):
         known.types.setdefault(thing, _split_words(_get_last_part(_get_address(value))).lower())
     elif predicate in DESCRIBING and hasattr(value, "datatype") and value.value.strip():
-        text = make_storable(value.value).strip()
+        text = source.clean(make_storable(value.value).strip())
         is_foreign = (value.language or "").lower().partition("-")[0] not in OWN_LANGUAGES
         if predicate in LABELS:
             known.labels[thing].append((LABELS.index(predicate) + len(LABELS) * is_foreign, text))
@@ -108,7 +108,8 @@ def _build_fact(known: RdfNames, source: Source, template: Document, statement: 
     if not is_value and not _get_address(value):
         raise ReadError("its object is a statement: only addresses, blank nodes and literals are read")
     subject = _get_name(known, source, _get_address(statement.subject))
-    object_ = make_storable(value.value).strip() if is_value else _get_name(known, source, _get_address(value))
+    literal = source.clean(make_storable(value.value).strip()) if is_value else ""
+    object_ = literal if is_value else _get_name(known, source, _get_address(value))
     name = known.names.get(predicate) or _split_words(_get_last_part(predicate)).lower().replace(" ", "_")
     return [make_fact_document(NewFact(subject, name, object_, source=template.source, is_value=is_value), template)]
 
@@ -123,7 +124,7 @@ def _build_entity(known: RdfNames, source: Source, template: Document, thing: st
 def _get_name(known: RdfNames, source: Source, thing: str) -> str:
     """Return the name of a thing; the name of a blank node without a label includes the file's name."""
     nameless = f"{thing.removeprefix('_:')} of {source.name}" if thing.startswith("_:") else _get_last_part(thing)
-    return get_name({"name": known.names.get(thing) or nameless}, "name")
+    return get_name({"name": known.names.get(thing) or source.clean(nameless)}, "name")
 
 
 def _get_address(term: Any) -> str:

@@ -60,7 +60,7 @@ def read_json_rows(source: Source) -> Iterator[ImportRow | Skipped]:
             yield line
         elif line.strip():
             try:
-                yield ImportRow(uri, json.loads(line))
+                yield ImportRow(uri, source.clean(json.loads(line)))
             except (ValueError, RecursionError) as error:
                 yield Skipped(uri, _describe_json_error(error))
 
@@ -76,7 +76,7 @@ def read_table_rows(source: Source) -> Iterator[ImportRow | Skipped]:
         elif len(row.value) != len(header):
             yield Skipped(row.uri, f"it has {len(row.value)} cells, the first row has {len(header)}")
         else:
-            yield ImportRow(row.uri, dict(zip(header, row.value, strict=True)))
+            yield ImportRow(row.uri, source.clean(dict(zip(header, row.value, strict=True))))
 
 
 def read_lines(source: Source) -> Iterator[tuple[str, str | Skipped]]:
@@ -197,7 +197,7 @@ def _is_lines(source: Source) -> bool:
 def _read_elements(source: Source) -> Iterator[ImportRow | Skipped]:
     content = source.read_bytes()
     try:
-        value = json.loads(content.decode(detect_bom(content) or "utf-8"))
+        value = source.clean(json.loads(content.decode(detect_bom(content) or "utf-8")))
     except (ValueError, RecursionError) as error:
         raise ReadError(_describe_json_error(error)) from error
     if not isinstance(value, list):

@@ -123,7 +123,8 @@ def add(
             id_ = memory.add(
                 given, title=title, uri=uri, metadata=about, labels=label, user=user, at=at, expires=expires
             )
-            print_result({"document": id_}, f"added {uri or title or 'a text'} as {id_}", as_json)
+            added = f"added {uri or title or 'a text'} as {id_}{shown.describe_secrets(id_.left_out)}"
+            print_result({"document": id_, "left_out": dict(id_.left_out)}, added, as_json)
 
 
 def _check_paths(paths: Sequence[str], text: str, settings: Settings) -> list[Path]:
@@ -178,7 +179,8 @@ def _summarise(report: AddReport) -> str:
     new = f"{shown.count(report.documents, 'document')} added ({content})" if report.documents else "nothing new"
     forgotten = f", {shown.count(report.forgotten, 'document')} forgotten" if report.forgotten else ""
     unchanged = f", {report.unchanged:,} unchanged" if report.unchanged else ""
-    return f"{shown.count(report.files, 'file')}: {new}{unchanged}{forgotten}, in {report.seconds:.1f} s"
+    secrets = shown.describe_secrets(report.left_out)
+    return f"{shown.count(report.files, 'file')}: {new}{unchanged}{forgotten}{secrets}, in {report.seconds:.1f} s"
 
 
 # -- import --------------------------------------------------------------------------------------------
@@ -247,7 +249,8 @@ def _summarise_import(report: ImportReport) -> str:
     repeated = f", {report.repeated:,} repeated" if report.repeated else ""
     name = f" ({report.format})" if report.format else ""
     documents = shown.count(report.documents, "document")
-    return f"{documents}{name}: {report.written:,} new or changed{repeated}{skipped}"
+    secrets = shown.describe_secrets(report.left_out)
+    return f"{documents}{name}: {report.written:,} new or changed{repeated}{skipped}{secrets}"
 
 
 # -- enrich --------------------------------------------------------------------------------------------

@@ -192,7 +192,8 @@ def _summarise(report: RememberReport) -> str:
     known = f", {report.known:,} known already" if report.known else ""
     cut = f", {report.cut:,} cut into passages" if report.cut else ""
     facts = f", {shown.count(len(report.facts), 'fact')}" if report.facts else ""
-    return f"remembered: {shown.count(report.new, 'new turn')}{known}{cut}{facts}"
+    secrets = shown.describe_secrets(report.left_out)
+    return f"remembered: {shown.count(report.new, 'new turn')}{known}{cut}{facts}{secrets}"
 
 
 # -- hooks ---------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from waylore.surfaces.http.responses import (
 )
 from waylore.surfaces.wire import IndexedDocument, Receipt
 from waylore.types.plain import dump_document, dump_fact, dump_indexed_document
+from waylore.types.results import add_counts
 
 EXPORT_BATCH_LINES = 64
 router = create_router("documents", "/v1/collections/{collection}")
@@ -107,7 +108,7 @@ async def add_document(access: WriteAccess, body: NewDocument) -> AddedDocument:
             expires=body.expires,
         )
     )
-    return AddedDocument(id=id_)
+    return AddedDocument(id=id_, left_out=dict(id_.left_out))
 
 
 @router.get("/documents", response_model=DocumentPage)
@@ -206,7 +207,7 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
             expires=body.expires,
         )
     )
-    return AddedFacts(ids=list(ids))
+    return AddedFacts(ids=list(ids), left_out=add_counts(id_.left_out for id_ in ids))
 
 
 @router.get("/facts", response_model=Facts, tags=["search"])

@@ -86,15 +86,17 @@ class CollectionPage(Wire):
 
 
 class AddedDocument(Wire):
-    """The id of the document of an added text."""
+    """The id of the document of an added text, and how many secrets of each kind were left out of it."""
 
     id: str
+    left_out: dict[str, int]
 
 
 class AddedFacts(Wire):
-    """The ids of the documents of added facts, in their order."""
+    """The ids of the documents of added facts, in their order, and how many secrets of each kind were left out."""
 
     ids: list[str]
+    left_out: dict[str, int]
 
 
 class DocumentPage(Wire):

@@ -5,7 +5,7 @@ invisible characters in them are removed before they reach the terminal.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -18,6 +18,7 @@ from waylore.fence import to_line
 from waylore.recipes import RECIPES
 from waylore.text import terms
 from waylore.types.knowledge import Document, Entity, Fact
+from waylore.types.results import describe_left_out
 from waylore.types.search import GraphPath, Hit, Placement, SearchResult, Superseder, to_snippet
 
 SNIPPET_CHARACTERS = 220  # of a passage in a card
@@ -36,6 +37,11 @@ def count(number: int, noun: str) -> str:
     """Return a number with its noun, in the singular or plural."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def describe_secrets(left_out: Mapping[str, int]) -> str:
+    """Return what was left out of added texts, as the end of a sentence."""
+    return f"; left out: {describe_left_out(left_out)}" if left_out else ""
 
 
 # -- hits ----------------------------------------------------------------------------------------------

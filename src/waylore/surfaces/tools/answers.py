@@ -6,7 +6,7 @@ took a seventh of an answer. The text fits into the tokens that the caller allow
 fit. Stored text is neutral in both forms: texts are fenced, all else is on one line. This module reads no memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from waylore.surfaces.tools.fit import find_word_end, shorten, take_lines
 from waylore.surfaces.wire import Receipt, Wire
 from waylore.types.identity import make_mark
 from waylore.types.knowledge import Document, Fact, IndexedDocument, Passage, Scalar, Source
+from waylore.types.results import describe_left_out
 from waylore.types.search import Hit, SearchResult
 
 TITLE_TOKENS = 40  # maximum of a title or an address
@@ -151,10 +152,11 @@ class AddAnswer(ToolAnswer):
     title: str
     passages: int
     facts: list[str] = Field(description="facts of the memory")
+    left_out: dict[str, int] = Field(description="number of secrets of each kind that were not stored")
 
     def to_text(self) -> str:
         """Return the id of the memory and its facts."""
-        head = f"Remembered as document {self.document_id}."
+        head = f"Remembered as document {self.document_id}.{_describe_secrets(self.left_out)}"
         return "\n\n".join(filter(None, [head, _make_list("Facts", self.facts)]))
 
 
@@ -165,10 +167,12 @@ class RememberAnswer(ToolAnswer):
     known: int
     documents: list[str] = Field(description="document_id of each turn")
     facts: list[str] = Field(description="facts of the new turns")
+    left_out: dict[str, int] = Field(description="number of secrets of each kind that were not stored")
 
     def to_text(self) -> str:
         """Return the numbers in one line, then the facts."""
-        head = f"Remembered {self.new} new turns; {self.known} were known already."
+        secrets = _describe_secrets(self.left_out)
+        head = f"Remembered {self.new} new turns; {self.known} were known already.{secrets}"
         return "\n\n".join(filter(None, [head, _make_list("Facts", self.facts)]))
 
 
@@ -261,20 +265,31 @@ def make_read_answer(
     )
 
 
-def make_add_answer(indexed: IndexedDocument, tokens: int) -> AddAnswer:
+def make_add_answer(indexed: IndexedDocument, left_out: Mapping[str, int], tokens: int) -> AddAnswer:
     """Return the answer for an added memory."""
     return AddAnswer(
         document_id=indexed.document.id,
         title=shorten(to_title(indexed.document.title), TITLE_TOKENS),
         passages=len(indexed.passages),
         facts=take_lines(_format_facts(indexed.facts), tokens // 2),
+        left_out=dict(left_out),
     )
+
+
+def _describe_secrets(left_out: Mapping[str, int]) -> str:
+    return f" Left out: {describe_left_out(left_out)}." if left_out else ""
 
 
 def make_remember_answer(report: types.RememberReport, tokens: int) -> RememberAnswer:
     """Return the answer for remembered messages."""
     facts = take_lines(_format_facts(report.facts), tokens // 2)
-    return RememberAnswer(new=report.new, known=report.known, documents=list(report.documents), facts=facts)
+    return RememberAnswer(
+        new=report.new,
+        known=report.known,
+        documents=list(report.documents),
+        facts=facts,
+        left_out=dict(report.left_out),
+    )
 
 
 def make_forget_answer(receipt: types.Receipt, is_planned: bool, with_receipt: int) -> ForgetAnswer:
@@ -292,12 +307,19 @@ def make_forget_answer(receipt: types.Receipt, is_planned: bool, with_receipt: i
 def _join_passages(passages: Iterable[Passage]) -> str:
     """Return the text that the passages were cut from; text that two of them share occurs once."""
     parts: list[str] = []
-    end = 0
+    end, before = 0, ""
     for passage in passages:
-        shared = end - passage.start if passage.start < end <= passage.end else 0
+        shared = _count_shared(before, passage.text, end - passage.start) if passage.start < end <= passage.end else 0
         parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
-        end = passage.end
+        end, before = passage.end, passage.text
     return "".join(parts).removeprefix("\n\n")
+
+
+def _count_shared(before: str, after: str, expected: int) -> int:
+    """Return how many characters two passages share: not those of the original if something was left out of them."""
+    if before.endswith(after[:expected]):
+        return expected
+    return next((length for length in range(len(after), 0, -1) if before.endswith(after[:length])), 0)
 
 
 def _describe_rest(stored: StoredText, offset: int, end: int, facts: Sized, metadata: Sized) -> str:

@@ -220,7 +220,7 @@ def memory_add(agent: Agent, arguments: Add) -> AddAnswer:
         source=arguments.source,
         facts=facts,
     )
-    return answers.make_add_answer(agent.memory.get(id_), DEFAULT_TOKENS)
+    return answers.make_add_answer(agent.memory.get(id_), id_.left_out, DEFAULT_TOKENS)
 
 
 def memory_remember(agent: Agent, arguments: Remember) -> RememberAnswer:

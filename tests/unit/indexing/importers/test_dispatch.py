@@ -16,6 +16,7 @@ from waylore.indexing.blocks import Skipped
 from waylore.indexing.importers import dispatch
 from waylore.indexing.importers.dispatch import FORMATS, IMPORT_LIMITS, ImportReport, read
 from waylore.indexing.importers.graphrag import COLUMNS
+from waylore.indexing.secrets.sieve import make_sieve
 from waylore.store.sqlite.store import SqliteStore
 from waylore.types.author import OWNER
 
@@ -148,7 +149,7 @@ def test_folder_instead_of_file_is_skipped(tmp_path: Path) -> None:
 
 
 def import_into(path: Path, format_: str, store: SqliteStore) -> ImportReport:
-    return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER)
+    return dispatch.import_file(store, None, path, format_, FRAME, author=OWNER, sieve=make_sieve(scrub=True))
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ class _Page:
         self.pieces: list[_Piece] = []
         self._open: list[tuple[str, Region]] = []
         self._regions: Counter[Region] = Counter()
-        self._hidden = self._preformatted = self._article = self._rows = 0
+        self._hidden = self._private = self._preformatted = self._article = self._rows = 0
         self._block: list[str] = []
         self._length = 0
         self._marks: list[Mark] = []
@@ -177,7 +177,8 @@ class _Page:
         if self._open and self._open[-1][0] == "title" and not self.pieces:
             self.title.append(text)
         elif not self._hidden:
-            self._write(make_storable(text))
+            is_private = self._private and text.strip()  # each piece says so, because some pieces are not read
+            self._write(make_storable(f"<private>{text}</private>" if is_private else text))
 
     def comment(self, text: str) -> None:
         """Ignore comments."""
@@ -189,6 +190,7 @@ class _Page:
     def _count(self, tag: str, region: Region, *, step: int) -> None:
         """Count a tag that begins or ends; the text between them is inside of it."""
         self._hidden += step * (tag in _HIDDEN)
+        self._private += step * (tag == "private")
         self._preformatted += step * (tag == "pre")
         self._rows += step * (tag == "tr")
         self._article += step * (tag == "article")

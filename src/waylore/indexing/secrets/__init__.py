@@ -1,0 +1,1 @@
+"""Leave secrets out of what is added: keys, tokens, passwords, card numbers and private parts."""

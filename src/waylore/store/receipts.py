@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from waylore.store.rows import from_microseconds, to_microseconds
 from waylore.types.audit import AuditEntry, Verb, make_entry
 from waylore.types.author import Author
 from waylore.types.identity import identity, is_id
+from waylore.types.knowledge import EPOCH
 from waylore.types.results import Receipt
 
 RECEIPT_SECONDS = 30 * 86_400.0  # for which the receipt of forgotten documents is stored
 WRITE_SECONDS = 86_400.0  # for which it is stored that a request has written documents
+MICROSECOND = timedelta(microseconds=1)
 KINDS = ("documents", "passages", "entities", "facts", "missing")  # the columns of a record, each with ids
 
 
@@ -113,7 +115,7 @@ def bind_entry(
     )
     return {
         "number": entry.number,
-        "at": to_microseconds(entry.at),
+        "at": (entry.at - EPOCH) // MICROSECOND,
         "author": entry.author,
         "request": entry.request,
         "verb": entry.verb,
@@ -130,7 +132,7 @@ def read_entry(row: Sequence[Any]) -> AuditEntry:
     number, at, author, request, verb, count, documents, before, after, hash_ = row
     return AuditEntry(
         number,
-        from_microseconds(at),
+        EPOCH + at * MICROSECOND,
         author,
         request,
         verb,

@@ -23,12 +23,13 @@ ROWS = b"".join(
 
 
 def export_lines(store: str, to: Path) -> list[dict[str, object]]:
-    """Return the export of a store without the times of recording."""
+    """Return the export of a store without authors and the times of recording."""
     with Waylore.open(store) as waylore:
         waylore.export(to)
     lines = [json.loads(line) for line in to.read_text().splitlines()[1:]]
     for line in lines:
         line["document"].pop("recorded_at")
+        line["document"].pop("author")
         for fact in (*line["facts"], *line["pairs"]):
             fact.pop("recorded_at", None)
     return lines

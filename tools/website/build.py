@@ -16,16 +16,16 @@ COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # files and fo
 LINK = re.compile(r"\[`?([^\]`]*)`?\]\((\.\./[^)#\s]+)\)")
 
 
-def build_site(output: Path, generator: str = "zensical") -> str:
+def build_site(output: Path) -> str:
     """Build the site into a folder and return the warnings, empty if there are none.
 
-    The generator runs in a folder of its own, because Zensical keeps its cache in `.cache`, where weights are.
+    Zensical runs in a folder of its own, because it keeps its cache in `.cache`, where weights are.
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_pages(folder / "docs")
         shutil.copy(CONFIGURATION, folder)
-        command = [sys.executable, "-m", generator, "build", "--strict"]
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode or "warning" in (done.stdout + done.stderr).lower():
             return done.stdout + done.stderr

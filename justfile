@@ -115,6 +115,14 @@ reference *arguments:
     python -m tools.reference {{arguments}}
     python -m tools.transcripts docs/how-to/command-line.md {{arguments}}
 
+# Build the site of the docs into build/site
+site:
+    python -m tools.website
+
+# Build the site and check links, pictures, requests and accessibility; needs Chromium and the packages of `just explorer`
+site-check:
+    python -m tools.website --check
+
 # Generate the TypeScript client from the OpenAPI document and compile it
 client:
     python -m tools.client

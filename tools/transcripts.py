@@ -4,8 +4,9 @@
     python -m tools.transcripts docs/how-to/command-line.md --check    exit with 1 if the page is outdated
 
 A command is a line `$ waylore …` in a `console` block. All commands of a page run in one folder, which is empty
-at the start. Comments of the page add what the commands need: `<!-- file notes/login.md` up to `-->` creates a
-file, `<!-- folder examples -->` copies a folder of the project, and `<!-- model bge-small -->` uses weights
+at the start. A block that begins with ```markdown title="notes/login.md" (or another language) is a file, which
+exists from the start. Comments of the page add what else the commands need: `<!-- file notes/login.md` up to `-->`
+creates a file, `<!-- folder examples -->` copies a folder of the project, and `<!-- model bge-small -->` uses weights
 that were downloaded for tests. Parts that differ from run to run (times, ids, free space, the last digits of a
 score) are not compared.
 """
@@ -27,6 +28,7 @@ from tools.models import CACHE
 BLOCK = re.compile(r"^```console\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 FILE = re.compile(r"^<!-- file (\S+)\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
+SHOWN_FILE = re.compile(r'^```\w+ title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 FOLDER = re.compile(r"^<!-- folder (\S+) -->$", re.MULTILINE)
 MODEL = re.compile(r"^<!-- model (\S+) -->$", re.MULTILINE)
 TIMEOUT_SECONDS = 100  # for one command; commands that never end, such as serve, have no prompt in the docs
@@ -52,7 +54,7 @@ def update_transcripts(text: str, program: Path | None = None) -> str:
         folder = Path(name)
         for path in FOLDER.findall(text):
             shutil.copytree(ROOT / path, folder / path)
-        for path, content in FILE.findall(text):
+        for path, content in [*FILE.findall(text), *SHOWN_FILE.findall(text)]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content, "utf-8")
         model = MODEL.search(text)

@@ -84,7 +84,7 @@ export async function checkAppearance(page: Page): Promise<void> {
     }
 }
 
-async function checkWidth(page: Page): Promise<void> {
+export async function checkWidth(page: Page): Promise<void> {
   const [content, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(content! <= shown!, `the page is ${content} pixels wide, the window ${shown}`);
 }

@@ -20,7 +20,8 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(python|python no-run|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-SHOWN = re.compile(r"^```console\n.*?^```$", re.MULTILINE | re.DOTALL)  # what was printed has no links of ours
+# Output and files that a page shows have no links of the page.
+SHOWN = re.compile(r'^```(?:console|\w+ title="\S+")\n.*?^```$', re.MULTILINE | re.DOTALL)
 
 
 def programs(page: Path) -> list[tuple[str, str]]:

@@ -15,6 +15,11 @@ def test_commands_print_what_the_page_says(page: Path) -> None:
     assert normalize(update_transcripts(text)) == normalize(text)
 
 
+def test_a_file_that_the_page_shows_exists() -> None:
+    page = '```markdown title="notes/a.md"\n# A\n```\n\n```console\n$ cat notes/a.md\n```\n'
+    assert update_transcripts(page) == page.replace("a.md\n```\n", "a.md\n# A\n```\n")
+
+
 def test_what_differs_from_run_to_run_is_all_that_is_not_compared() -> None:
     assert normalize("4 hits · chain · 27 ms 0.944") == normalize("4 hits · chain · 9.1 ms 0.912")
     assert normalize("4 hits") != normalize("5 hits")

@@ -1,19 +1,14 @@
-"""Run the tests of `explorer/e2e` in a real Chromium, with a scene that names the service and what it must show."""
+"""Run the tests of `explorer/e2e` on the built page of the explorer."""
 
-import json
-import os
-import shutil
-import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tools import browser
 from tools.postgres.builds import MissingRequirement
 
 from waylore.surfaces.explorer.assets import INDEX, PAGE
 
-EXPLORER = Path(__file__).parents[3] / "explorer"
-MAX_SECONDS = 900  # ends a browser that hangs
+EXPLORER = browser.EXPLORER
 
 
 def find_page() -> Path:
@@ -23,38 +18,7 @@ def find_page() -> Path:
     return PAGE
 
 
-def find_browser() -> str:
-    """Return the path of Chromium."""
-    browser = shutil.which("chromium")
-    if browser is None:
-        raise MissingRequirement("this test needs Chromium: apt-get install chromium")
-    return browser
-
-
-@cache
-def build_tests() -> str:
-    """Compile the tests of the browser, and return the path of Node."""
-    node = shutil.which("node")
-    compiler = EXPLORER / "node_modules" / "typescript" / "bin" / "tsc"
-    if node is None or not compiler.exists():
-        raise MissingRequirement("this test needs Node and the packages of the explorer: run `just explorer`")
-    done = subprocess.run([node, compiler, "-p", EXPLORER / "e2e"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    return node
-
-
 def run_browser(name: str, scene: dict[str, Any], folder: Path) -> None:
     """Run the tests `explorer/e2e/NAME.test.ts`; fail with their output if one fails."""
     find_page()
-    (folder / "scene.json").write_text(json.dumps(scene), "utf-8")
-    command = [build_tests(), "--test", str(EXPLORER / "e2e" / "built" / f"{name}.test.js")]
-    variables = {"WAYLORE_SCENE": str(folder / "scene.json"), "WAYLORE_CHROMIUM": find_browser()}
-    done = subprocess.run(
-        command,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=MAX_SECONDS,
-    )
-    assert done.returncode == 0, done.stdout
+    assert browser.run_browser(name, scene, folder) == ""

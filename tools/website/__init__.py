@@ -1,0 +1,1 @@
+"""The site of the docs: build it, and check what was built."""

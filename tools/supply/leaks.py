@@ -12,6 +12,7 @@ from pathlib import Path
 
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 from detect_secrets.plugins.base import RegexBasedDetector
+from tools.supply.files import list_files
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_FORMAT = {"Base64HighEntropyString", "HexHighEntropyString", "KeywordDetector", "IPPublicDetector"}
@@ -39,13 +40,10 @@ def find_secrets(text: str, detectors: Iterable[RegexBasedDetector]) -> Iterator
 
 def read_tracked() -> Iterator[tuple[str, str]]:
     """Yield each tracked text file with its name."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        path = ROOT / name
-        if path.is_file() and not name.startswith(SAMPLES):
-            content = path.read_bytes()
-            if b"\0" not in content:
-                yield name, content.decode("utf-8", "replace")
+    for name in list_files(ROOT):
+        content = b"" if name.startswith(SAMPLES) else (ROOT / name).read_bytes()
+        if b"\0" not in content:
+            yield name, content.decode("utf-8", "replace")
 
 
 def read_history() -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ import venv
 from pathlib import Path
 
 from tools.smoke import find_notes, run
+from tools.supply.files import list_files
 from tools.supply.pins import FOLDER, RELEASED, read_pins
 from tools.supply.sbom import describe, write_sbom
 
@@ -37,14 +38,12 @@ def find_unfinished(root: Path) -> list[str]:
 
 def copy_checkout(root: Path, folder: Path) -> None:
     """Copy the files that git knows and the built page; only their owner may read the copies."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    listed = list_files(root, "--cached", "--others", "--exclude-standard")
     built = [str(path.relative_to(root)) for path in (root / PAGE).rglob("*") if path.is_file()]
-    for name in {*filter(None, listed), *built}:
-        if (root / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / name, folder / name)
-            (folder / name).chmod((root / name).stat().st_mode & 0o700)
+    for name in {*listed, *built}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, folder / name)
+        (folder / name).chmod((root / name).stat().st_mode & 0o700)
 
 
 def build(root: Path, folder: Path, *, epoch: str) -> dict[str, bytes]:

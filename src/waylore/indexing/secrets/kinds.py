@@ -17,8 +17,8 @@ _ANY_CASE = re.ASCII | re.IGNORECASE
 _BEGIN, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9])"
 _ASSIGN = r"""(?:\\?["'])?\]?\s{0,4}(?::\s{0,4}\w{1,20}\s{0,4}=|:=|=>|==?|:)\s{0,4}(?P<quote>\\?["'`])"""
 _QUOTED = r"(?P<secret>(?:(?!(?P=quote))[^\n]){{{},200}})(?P=quote)"
-PASSWORD_KEYS = r"(?:password|passwd|passwort|passphrase|pwd)"  # noqa: S105
-_TOKEN_KEYS = r"(?:access|auth|refresh|bearer)[_-]?token"  # noqa: S105
+PASSWORD_KEYS = r"(?:password|passwd|passwort|passphrase|pwd)"  # noqa: S105  # nosec B105
+_TOKEN_KEYS = r"(?:access|auth|refresh|bearer)[_-]?token"  # noqa: S105  # nosec B105
 SECRET_KEYS = rf"(?:api[_-]?key|access[_-]?key|secret[_-]?key|client[_-]?secret|{_TOKEN_KEYS}|secret)"
 _ASSIGNED = tuple(
     word + end for word in ("key", "secret", "token") for end in ('"', "'", "\\", "=", ":", " =", " :", "  ")

@@ -13,7 +13,7 @@ from waylore.lengths import MAX_TITLE
 from waylore.types.knowledge import NewFact
 from waylore.types.messages import Message
 
-MIN_LENGTHS = {"password": 4, "secret": 16}
+MIN_LENGTHS = {"password": 4, "secret": 16}  # nosec B105
 MIN_CARD = 10**12  # a smaller number is no card number
 _PASSWORD_KEY = re.compile(rf".*{PASSWORD_KEYS}", re.IGNORECASE)
 _SECRET_KEY = re.compile(rf".*{SECRET_KEYS}", re.IGNORECASE)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from waylore.indexing.secrets.kinds import KINDS, Kind
@@ -166,7 +166,7 @@ def _find_private_keys(text: str) -> Iterator[Secret]:
     """Yield private keys from their BEGIN line to their END line, or to the end of their lines if there is none."""
     if "PRIVATE KEY" in text:
         lines = list(_KEY_LINE.finditer(text))
-        for line, following in zip(lines, [*lines[1:], None], strict=True):
+        for line, following in zip_longest(lines, lines[1:]):
             yield from _take_key(text, line, following) if line[1] == "BEGIN" else ()
     for begin in _PUTTY.finditer(text) if "PuTTY-User-Key-File" in text else ():
         end = text.find("Private-MAC: ", begin.end(), begin.end() + MAX_KEY_CHARACTERS)

@@ -47,6 +47,7 @@ SECRETS: list[tuple[str, str, str, str]] = [
     ("private", "I said ", "<private>my diagnosis</private>", " there"),
 ]
 OTHERS = [
+    "a PRIVATE KEY begins with a line of its own, as does a PuTTY-User-Key-File",
     f"commit {make_hex(40)}",
     "uuid 550e8400-e29b-41d4-a716-446655440000",
     f"document {make_hex(32)} of ours",

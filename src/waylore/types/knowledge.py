@@ -356,7 +356,7 @@ class IndexedDocument:
 
     @property
     def digest(self) -> str:
-        """A hash of the content. It leaves out the author, the time of recording, the vectors and the order of parts."""
+        """A hash of the content. It leaves out author, time of recording, vectors and the order of the parts."""
         document, labels = self.document, sorted(self.document.labels)
         metadata = json.dumps(dict(document.metadata), sort_keys=True, default=list)
         return identity(

@@ -24,9 +24,9 @@ from waylore.indexing.pipeline import split_into_batches
 from waylore.service.backups.file import find_file
 from waylore.store.sql import load_queries
 from waylore.store.sqlite import fetch, file
-from waylore.store.sqlite.pages import find_salts, sum_words
+from waylore.store.sqlite.pages import FRAME_HEADER, LOG_HEADER, find_salts, sum_words
 from waylore.store.sqlite.store import SqliteStore
-from waylore.store.sqlite.vfs import CHECKSUM_BYTES, is_page_whole
+from waylore.store.sqlite.vfs import CHECKSUM_BYTES, FIRST_HEADER, is_page_whole
 from waylore.types.author import OWNER
 from waylore.types.knowledge import IndexedDocument
 
@@ -34,8 +34,6 @@ SQL = load_queries("waylore.store.sqlite", file="salvage")
 BATCH = 100  # documents that are written at a time
 PAGE = 8192
 USABLE = PAGE - CHECKSUM_BYTES
-FILE_HEADER = 100  # bytes before the first page's own header
-LOG_HEADER, FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 BRANCH, LEAF_OF_KEYS, LEAF_OF_ROWS = 2, 10, 13  # kinds of pages that hold rows
 INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of a whole number, by its type in a row
 Pages = dict[int, memoryview]
@@ -159,7 +157,7 @@ def _collect_rows(pages: Pages, scratch: Path) -> None:
 
 def _read_rows(pages: Pages, number: int, page: memoryview) -> Iterator[tuple[int, list[Value]]]:
     """Yield the rows of a page, each with its number in its table, if it has one. Overflow pages must be whole."""
-    at = FILE_HEADER if number == 1 else 0
+    at = FIRST_HEADER if number == 1 else 0
     kind = page[at]
     if kind not in (BRANCH, LEAF_OF_KEYS, LEAF_OF_ROWS):
         return

@@ -31,7 +31,8 @@ def _admit(author: Author, indexed: IndexedDocument) -> IndexedDocument:
         author=author.identity if author.is_limited or not given.author else given.author,
     )
     facts = tuple(_cap_fact(author, fact) for fact in indexed.facts)
-    return replace(indexed, document=document, facts=facts)
+    is_unchanged = (document, document.author, facts) == (given, given.author, indexed.facts)
+    return indexed if is_unchanged else replace(indexed, document=document, facts=facts)
 
 
 def _cap_fact(author: Author, fact: Fact) -> Fact:

@@ -52,14 +52,13 @@ def make_entry(
     documents: Sequence[str],
     before: Iterable[frozenset[str]] = (),
     after: Iterable[frozenset[str]] = (),
-    at: datetime | None = None,
 ) -> AuditEntry:
     """Return the next entry of a log, whose last one is given by number and hash."""
     number, hash_ = last or (0, START)
     labels_before, labels_after = (tuple(sorted(frozenset().union(*each))) for each in (before, after))
     entry = AuditEntry(
         number + 1,
-        at or datetime.now(UTC),
+        datetime.now(UTC),
         author,
         request,
         verb,

@@ -28,7 +28,7 @@ SQL = load_queries("waylore.store.sqlite")
 READER_WAIT_SECONDS = 0.5  # while a checkpoint waits for readers, no connection can write
 MAX_LOG_PAGES = 1_000  # a commit runs a checkpoint if the log has at least this many pages
 _LOCK_OFFSET = 1 << 30  # of the page that SQLite locks and never writes
-_LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
+LOG_HEADER, FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 _CHUNK_PAGES = 128  # pages per read
 
 
@@ -150,7 +150,7 @@ def _is_whole(db: apsw.Connection, number: int, size: int) -> bool:
 
 def _list_logged(db: apsw.Connection, size: int) -> set[int]:
     """Return the numbers of the pages in the log. A page belongs to the log if it has the salts of its beginning."""
-    _, first = db.read("main", 1, 0, _LOG_HEADER)
+    _, first = db.read("main", 1, 0, LOG_HEADER)
     return {int.from_bytes(frame[:4], "big") for frame in _read_frames(db, size) if frame[8:16] == first[16:24]}
 
 
@@ -174,9 +174,9 @@ def count_lost_writes(db: apsw.Connection) -> int:
     page before them was damaged later.
     """
     db.pragma("schema_version")  # before its first read a connection does not know the log
-    if measure_log(db.filename) <= _LOG_HEADER:
+    if measure_log(db.filename) <= LOG_HEADER:
         return 0
-    _, beginning = db.read("main", 1, 0, _LOG_HEADER + _FRAME_HEADER)
+    _, beginning = db.read("main", 1, 0, LOG_HEADER + FRAME_HEADER)
     size, salts, read, lost = int(db.pragma("page_size")), find_salts(beginning), -1, [0]
     while lost and read != (read := _count_read(db)):  # again if another process has written meanwhile
         frames = enumerate(_read_frames(db, size, read), read)
@@ -187,12 +187,12 @@ def count_lost_writes(db: apsw.Connection) -> int:
 
 def _are_joined(db: apsw.Connection, size: int, first: int, last: int) -> bool:
     """Return whether each page in the log between two places has the checksum that follows from the page before."""
-    length = _FRAME_HEADER + size
-    _, log = db.read("main", 1, _LOG_HEADER + first * length, (last - first + 1) * length)
+    length = FRAME_HEADER + size
+    _, log = db.read("main", 1, LOG_HEADER + first * length, (last - first + 1) * length)
     _, header = db.read("main", 1, 0, 4)
     frames = [log[start : start + length] for start in range(0, len(log), length)]
     return all(
-        sum_words(header, before[16:_FRAME_HEADER], frame[:8] + frame[_FRAME_HEADER:]) == frame[16:_FRAME_HEADER]
+        sum_words(header, before[16:FRAME_HEADER], frame[:8] + frame[FRAME_HEADER:]) == frame[16:FRAME_HEADER]
         for before, frame in pairwise(frames)
     )
 
@@ -204,19 +204,19 @@ def _count_read(db: apsw.Connection) -> int:
 
 def find_salts(beginning: bytes) -> bytes:
     """Return the salts of a log from its first 48 bytes: those of its first page if the bytes before are damaged."""
-    header = beginning[:_LOG_HEADER]
+    header = beginning[:LOG_HEADER]
     is_whole = sum_words(header[:4], bytes(8), header[:24]) == header[24:]
-    return header[16:24] if is_whole else beginning[_LOG_HEADER + 8 : _LOG_HEADER + 16]
+    return header[16:24] if is_whole else beginning[LOG_HEADER + 8 : LOG_HEADER + 16]
 
 
 def _read_frames(db: apsw.Connection, size: int, first: int = 0) -> Iterator[bytes]:
     """Yield the header of each page in the log, from a place on."""
-    offset = _LOG_HEADER + first * (_FRAME_HEADER + size)
-    has_more, frame = db.read("main", 1, offset, _FRAME_HEADER)
+    offset = LOG_HEADER + first * (FRAME_HEADER + size)
+    has_more, frame = db.read("main", 1, offset, FRAME_HEADER)
     while has_more:
         yield frame
-        offset += _FRAME_HEADER + size
-        has_more, frame = db.read("main", 1, offset, _FRAME_HEADER)
+        offset += FRAME_HEADER + size
+        has_more, frame = db.read("main", 1, offset, FRAME_HEADER)
 
 
 def sum_words(magic: bytes | memoryview, seed: bytes | memoryview, content: bytes) -> bytes:

@@ -23,7 +23,7 @@ from apsw import VFS, URIFilename, VFSFile
 CHECKSUM_BYTES = 8
 _NAME = "waylore"
 _MAGIC = b"SQLite format 3\x00"  # a file begins with it
-_FIRST_HEADER = 100  # bytes before the header of page 1
+FIRST_HEADER = 100  # bytes before the header of page 1
 _HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}  # length of the header by kind of b-tree page, in bytes
 _MAX_PAGES = 1 << 25  # from here on a page number can begin with a byte that looks like a kind
 _PAGE_BYTES = (4096, 8192)  # of a page: 8192, but 4096 in catalogues of older versions
@@ -80,7 +80,7 @@ def compute_checksum(page: bytes | bytearray | memoryview, number: int) -> bytes
 
 def find_unallocated(page: bytes, number: int) -> slice:
     """Return the middle of a b-tree page, between its cell pointers and its cells; empty for any other page."""
-    at = _FIRST_HEADER if number == 1 else 0
+    at = FIRST_HEADER if number == 1 else 0
     header = _HEADERS.get(page[at])
     if header is None or number >= _MAX_PAGES:
         return slice(0, 0)
@@ -91,7 +91,7 @@ def find_unallocated(page: bytes, number: int) -> slice:
 def _read_page_bytes(header: bytes) -> int:
     """Return the length of a page, from the beginning of a file; 0 if its pages have no checksums."""
     length = int.from_bytes(header[16:18], "big")
-    is_known = header[:16] == _MAGIC and length in _PAGE_BYTES and len(header) >= _FIRST_HEADER
+    is_known = header[:16] == _MAGIC and length in _PAGE_BYTES and len(header) >= FIRST_HEADER
     return length if is_known and header[20] == CHECKSUM_BYTES else 0
 
 
@@ -146,7 +146,7 @@ class _PageFile(VFSFile):
         return super().xDeviceCharacteristics() & ~apsw.SQLITE_IOCAP_SUBPAGE_READ
 
     def _find_page_bytes(self) -> int:
-        self._page_bytes = _read_page_bytes(super().xRead(_FIRST_HEADER, 0))
+        self._page_bytes = _read_page_bytes(super().xRead(FIRST_HEADER, 0))
         return self._page_bytes
 
     def _check_header(self) -> None:

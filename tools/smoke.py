@@ -46,8 +46,8 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 def check_version(version: str, folder: Path, *packages: str) -> Path:
     """Install the packages on a version of Python, add the example notes and search them; return the commands."""
-    run(find_python(version), "-m", "venv", folder)
-    commands = folder / "bin"
+    run(find_python(version), "-m", "venv", folder / "environment")
+    commands = folder / "environment" / "bin"
     run(commands / "python", "-m", "pip", "install", "--quiet", PACKAGE, *packages)
     hits = find_notes(commands, folder)
     print(f"Python {version}: {run(commands / 'waylore', '--version').strip()}, {hits} hits")
@@ -71,7 +71,7 @@ def main(versions: list[str]) -> None:
     for number, version in enumerate(versions or VERSIONS):
         with tempfile.TemporaryDirectory() as name:
             beside = [legacy.NAME] if number == 0 else []
-            commands = check_version(version, Path(name) / "environment", *beside)
+            commands = check_version(version, Path(name), *beside)
             for other in beside:
                 run(commands / other, "--help")
                 print(f"the command of the other package works beside it on Python {version}")

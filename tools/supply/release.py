@@ -71,8 +71,8 @@ def build_twice(root: Path, folder: Path) -> list[Path]:
 
 def check_installed(wheel: Path, name: str, folder: Path) -> Path:
     """Install the wheel and a set of pins into an empty environment and search; return the environment's Python."""
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
+    venv.create(folder / "environment", with_pip=True)
+    python = folder / "environment" / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--require-hashes", "--requirement", FOLDER / f"{name}.txt")
     run(*pip, "--no-deps", wheel)

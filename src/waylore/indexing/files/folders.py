@@ -35,13 +35,16 @@ def list_paths(path: Path, *, root: Path | None = None) -> Iterator[Path | tuple
 def list_files(folder: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
     """Yield the files of a folder and its subfolders; a path that cannot be read comes with the reason.
 
-    The `.gitignore` files from `root` down to the folder apply too.
+    The ignore files from `root` down to the folder apply too; a folder that they exclude comes with that reason.
     """
     rules: Rules = []
     for above in _list_parents(root, folder):
         rules = rules + _read_rules(above)
         below = folder if above == folder.parent else None
         if below is not None and _is_ignored(below, rules, is_folder=True):
+            top = root or above
+            rule = f"!/{folder.relative_to(top).as_posix()}/"
+            yield folder, f"an ignore file above leaves it out; to add it, write {rule} into {top / IGNORE_FILE}"
             return
     yield from _walk(folder, rules)
 

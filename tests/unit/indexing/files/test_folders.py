@@ -1,5 +1,6 @@
 """A folder's files are listed once, in order, without those that Git would ignore."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -64,6 +65,19 @@ def test_rules_above_the_folder_apply_from_root(tmp_path: Path) -> None:
         "top.txt",
     ]
     assert list_names(tmp_path / "build", root=tmp_path) == []
+
+
+def test_a_named_folder_that_is_ignored_comes_with_a_remedy_that_works(tmp_path: Path) -> None:
+    """Python 3.13 writes a `.gitignore` with `*` into a virtual environment, and a user may keep notes in one."""
+    write_files(tmp_path, **{"_dot_gitignore": "*\n", "notes/deep/a_dot_md": "# A"})
+    folder = tmp_path / "notes" / "deep"
+    [skipped] = read(folder, root=tmp_path)
+    assert isinstance(skipped, Skipped)
+    rule = re.search(r"write (\S+) into (\S+)", skipped.reason)
+    assert skipped.uri == "notes/deep"
+    assert rule
+    Path(rule[2]).write_text(rule[1])
+    assert list_names(folder, root=tmp_path) == ["a.md"]
 
 
 def test_stores_and_secrets_are_left_out(tmp_path: Path) -> None:

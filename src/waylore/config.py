@@ -168,7 +168,8 @@ def load_relevance() -> RelevanceTable:
 class ChainConfig:
     """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements.
 
-    `second` is for candidates that are pages of their own, `long_pages` for candidates that share their pages.
+    `first` and `second` are for candidates that are pages of their own, `long_first` and `long_second` for candidates
+    that share their pages.
     """
 
     walked: int = 40  # best candidates from the walk
@@ -179,7 +180,8 @@ class ChainConfig:
     min_graph_score: float = 0.0  # S10, for passages outside of hybrid search's top K
     first: Weights = field(default_factory=lambda: load_weights()["first"])
     second: Weights = field(default_factory=lambda: load_weights()["second"])
-    long_pages: Weights = field(default_factory=lambda: load_weights()["long_pages"])
+    long_first: Weights = field(default_factory=lambda: load_weights()["long_first"])
+    long_second: Weights = field(default_factory=lambda: load_weights()["long_second"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,6 +209,7 @@ def test_searches_and_lists_equal_those_of_one_store(
                 "passages": {"ids": passages},
                 "cosines": {"vector": asked, "passages": passages},
                 "word_scores": {"query": question, "passages": passages},
+                "count_terms": {"query": question},
             }
             for verb, options in verbs.items():
                 answers = [getattr(s, verb)(**options, where=where) for s in (several, whole)]

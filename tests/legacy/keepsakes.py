@@ -2,9 +2,9 @@
 
 `kept/` holds a store with a registry, a catalogue of cells, an export, and the dump of a PostgreSQL database
 with a store, a registry, a catalogue and one waiting job. Commit c59522a made them from the world `family` of
-the golden tests, and `answers.json` has its answers. Those to callers who do not see all documents are the ones that
-it gave after the hidden documents were forgotten, because it counted words and mentions of hidden ones too. Searches
-record no use, because use changes later answers.
+the golden tests. `answers.json` has its answers, and `chain_weights.json` has its weights. The answers to callers
+who do not see all documents are the ones that it gave after the hidden documents were forgotten, because it counted
+words and mentions of hidden ones too. Searches record no use, because use changes later answers.
 """
 
 import json
@@ -25,6 +25,7 @@ from waylore.types.search import Filter
 KEPT = Path(__file__).parent / "kept"
 COLLECTION = "family"
 ANSWERS: dict[str, Any] = json.loads((KEPT / "answers.json").read_text("utf-8"))
+CHAIN_WEIGHTS: dict[str, Any] = json.loads((KEPT / "chain_weights.json").read_text("utf-8"))
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 
@@ -43,10 +44,12 @@ def open_old(url: str) -> Waylore:
 
 
 def get_old_recipe(method: str) -> Recipe:
-    """Return the recipe with the fusion of the old version, which is a setting now."""
+    """Return the recipe with the fusion of the old version, which is a setting now, and with its weights."""
     recipe = RECIPES[method]
     fusion: Fusion = "rrf" if recipe.hybrid.fusion == "rrf" else "weighted"
-    return replace(recipe, hybrid=replace(recipe.hybrid, fusion=fusion))
+    first, second = (tuple(CHAIN_WEIGHTS[table].items()) for table in ("first", "second"))
+    chain = replace(recipe.chain, first=first, second=second)
+    return replace(recipe, hybrid=replace(recipe.hybrid, fusion=fusion), chain=chain)
 
 
 def check_answers(url: str, engine: str) -> None:

@@ -10,7 +10,7 @@ from waylore.types.author import OWNER, Author
 from waylore.types.columns import FactColumns, TurnColumns, to_fact_columns
 from waylore.types.knowledge import LIVE, Document, Entity, IndexedDocument, SimilarEntities, Status, Vector
 from waylore.types.results import Receipt
-from waylore.types.search import NO_FILTER, Filter, Ranking, Scored
+from waylore.types.search import NO_FILTER, Filter, Ranking, Scored, TermCounts
 
 
 class AfterwardsFilteringStore(SqliteStore):
@@ -188,6 +188,13 @@ class HiddenCountsStore(SqliteStore):
 
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         return super().word_scores(query, list(self.passages(passages, where=where)))
+
+
+class HiddenTermsStore(SqliteStore):
+    """Counts the words of all documents for every caller."""
+
+    def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
+        return super().count_terms(query)
 
 
 class HiddenMentionsStore(SqliteStore):

@@ -19,6 +19,7 @@ DETECTED_BY = [
     ("HiddenNamesStore", "test_hidden_name_is_similar_to_nothing"),
     ("HiddenScoresStore", "test_reads_hide_document_without_permission"),
     ("HiddenCountsStore", "test_counts_and_scores_are_of_visible_documents"),
+    ("HiddenTermsStore", "test_terms_are_counted_in_visible_passages"),
     ("HiddenMentionsStore", "test_counts_and_scores_are_of_visible_documents"),
     ("HiddenFactsStore", "test_hidden_facts_are_not_counted"),
     ("HiddenPairsStore", "test_reads_hide_document_without_permission"),

@@ -67,8 +67,8 @@ class Source:
     def make_fact(self, place: int, vector: Vector | None) -> Fact:
         return make_fact("Ada", "knows", f"{place} {vector}")
 
-    def get_names(self, place: int) -> tuple[str, str]:
-        return "Ada", str(place)
+    def get_words(self, place: int) -> tuple[str, str, str]:
+        return "Ada", "knows", str(place)
 
 
 def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
@@ -94,7 +94,7 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
     assert joined.vectors.tolist() == [[0.0, 0.0], np.array([0.6, 0.8], np.float32).tolist()]
     assert [joined.make(place).object for place in (0, 1)] == ["boats", "7 [0.6 0.8]"]
     assert joined.take([1]).make(0).object == "7 [0.6 0.8]"
-    assert [joined.get_names(place) for place in (0, 1)] == [("Kiel", "boats"), ("Ada", "7")]
+    assert [joined.get_words(place) for place in (0, 1)] == [("Kiel", "has", "boats"), ("Ada", "knows", "7")]
 
 
 def test_no_rows_are_an_empty_mapping() -> None:

@@ -20,7 +20,7 @@ from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
 from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns, to_mention_columns
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
 from waylore.types.results import Receipt, Statistics, UserCounts
-from waylore.types.search import Ranking, Scored
+from waylore.types.search import Ranking, Scored, TermCounts
 
 T = TypeVar("T")
 Facts = Mapping[str, tuple[Fact, ...]]  # by the id of an entity or a passage
@@ -44,6 +44,14 @@ def take_best(answers: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for id_, score in (item for answer in answers for item in answer.items()):
         best[id_] = max(best.get(id_, score), score)
     return best
+
+
+def add_term_counts(answers: Sequence[TermCounts]) -> TermCounts:
+    """Return the sums of all counts."""
+    counts: Counter[str] = Counter()
+    for answer in answers:
+        counts.update(answer.counts)
+    return TermCounts(sum(answer.passages for answer in answers), dict(counts))
 
 
 def merge_documents(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:

@@ -16,6 +16,7 @@ from waylore.cells.catalogue.protocol import CollectionPlacement
 from waylore.cells.facts import read_assertions, read_facts, read_facts_of_entities, read_facts_of_passages
 from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
+    add_term_counts,
     merge_documents,
     merge_entities,
     merge_expired,
@@ -53,7 +54,7 @@ from waylore.types.knowledge import (
     Vector,
 )
 from waylore.types.results import Receipt, Statistics, UserCounts
-from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
+from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking, TermCounts
 
 T = TypeVar("T")
 ALL, SEPARATOR, WRITE_MARK = "*", ",", "+"  # in the names of collections that are opened together
@@ -357,6 +358,10 @@ class FederatedStore:
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         return self._read(lambda _, s: s.word_scores(query, passages, where=where), take_best)
+
+    def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
+        """Count the caller's passages, and those with each term of the query, as `lexical` does."""
+        return self._read(lambda _, s: s.count_terms(query, where=where), add_term_counts)
 
     def turns(
         self,

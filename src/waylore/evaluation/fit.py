@@ -4,16 +4,18 @@
         --vectors CACHE --write src/waylore/chain_weights.json
 
 scikit-learn fits the models (`pip install 'waylore[fit]'`); a search needs only the tables that this writes. Use
-only questions of training sets: figures on fitted questions would prove nothing. A page of a set is one passage; the
-tables `first` and `second` are fitted on these. A page of a folder has many passages; `long_pages`, the second
-judgement of such candidates, is fitted on questions of the split `dev` and on questions made from the pages. Tables
-that are not fitted stay as they are. The penalty is one that is good for questions, or a folder, that were left out.
+only questions of training sets: figures on fitted questions would prove nothing. A set without triples is read by
+rules. A page of a set is one passage; the tables `first` and `second` are fitted on these. A page of a folder has many
+passages. `long_first` and `long_second`, for such candidates, are tables of the first set without the features of
+coverage, which did not help there; the second one is corrected on questions of the split `dev` and on questions made
+from the pages. Tables that are not fitted stay as they are. The penalty is one that is good for questions, a set or a
+folder that were left out.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,12 +35,22 @@ from waylore.evaluation.folders.known_items import TYPE as KNOWN_ITEM
 from waylore.evaluation.folders.known_items import make_questions
 from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestion, list_folders, read_questions
 from waylore.evaluation.folders.scoring import RankedHit, has_passage
-from waylore.evaluation.index import add_embedder_options, choose_store, create_embedder, load_embedder, open_indexed
+from waylore.evaluation.index import (
+    add_embedder_options,
+    choose_store,
+    create_embedder,
+    extract_from_text,
+    load_embedder,
+    open_indexed,
+)
+from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.fusion import fuse
 from waylore.retrieval.graph.chain import compute_log_odds, load_candidates, walk_from_question
+from waylore.retrieval.graph.coverage import Coverage
 from waylore.retrieval.graph.features import (
+    COVERAGE_FEATURES,
     FIRST_FEATURES,
     SECOND_FEATURES,
     Bridges,
@@ -71,22 +83,24 @@ FitTables: TypeAlias = Callable[[Sequence["Example"], float], Tables]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates by id: features of the first judgement, and bridges."""
+    """Candidates by id: features of the first judgement, bridges, and the question's terms that they have."""
 
     columns: Columns
     bridges: Bridges
+    coverage: Coverage
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The candidates of a question: features of the first judgement, bridges, and which candidates are gold.
+    """The candidates of a question as in `Candidates`, and which of them are gold.
 
     `group` is the set or folder of the question. `weight` is how much the question counts.
     """
 
     columns: Columns
     bridges: Bridges
+    coverage: Coverage
     is_gold: Labels
     group: str = ""
     weight: float = 1.0
@@ -98,7 +112,7 @@ def make_examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Re
     for question in dataset.questions:
         if found := _read_candidates(store, embedder, question.text, recipe):
             is_gold = np.array([pages[id_] in question.gold for id_ in found.ids])
-            yield Example(found.columns, found.bridges, is_gold, dataset.name)
+            yield Example(found.columns, found.bridges, found.coverage, is_gold, dataset.name)
 
 
 def make_folder_examples(
@@ -112,7 +126,7 @@ def make_folder_examples(
             places = [place for gold in question.gold for place in gold]
             is_gold = np.array([any(has_passage(hit, place) for place in places) for hit in hits], np.bool_)
             weight = KNOWN_ITEM_WEIGHT if question.type == KNOWN_ITEM else 1.0
-            yield Example(found.columns, found.bridges, is_gold, question.folder, weight)
+            yield Example(found.columns, found.bridges, found.coverage, is_gold, question.folder, weight)
 
 
 def _read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe) -> Candidates | None:
@@ -121,7 +135,7 @@ def _read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe
     pool = run_stage(store, _read_pool(Query(text, vector), recipe))
     bridges = find_bridges(pool, common=recipe.chain.common)
     columns, _ = compute_features(pool, vector, bridges)
-    return Candidates(columns, bridges, pool.ids) if pool.named else None
+    return Candidates(columns, bridges, pool.coverage, pool.ids) if pool.named else None
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
@@ -139,24 +153,24 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
     return pool
 
 
-def fit(questions: Sequence[Example], penalty: float) -> dict[str, Weights]:
+def fit(questions: Sequence[Example], penalty: float, *, without: Collection[str] = frozenset()) -> dict[str, Weights]:
     """Return the weights of both judgements. First judgements of a question use weights fitted without it."""
-    first = _fit_weights(questions, FIRST_FEATURES, penalty)
+    names, more = ([n for n in features if n not in without] for features in (FIRST_FEATURES, SECOND_FEATURES))
+    first = _fit_weights(questions, names, penalty)
     second: list[Example] = []
     for fold in range(FOLDS // 2):
-        held_out = _fit_weights(
-            [q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], FIRST_FEATURES, penalty
-        )
+        held_out = _fit_weights([q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], names, penalty)
         second += [replace(q, columns=_compute_second_features(q, held_out)) for q in questions[fold :: FOLDS // 2]]
-    return {"first": first, "second": _fit_weights(second, SECOND_FEATURES, penalty)}
+    return {"first": first, "second": _fit_weights(second, more, penalty)}
 
 
 def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables) -> dict[str, Weights]:
     """Return the first judgement of `tables`, and its second one corrected for candidates that share their pages."""
+    names = [name for name, _ in tables["second"] if name != "bias"]
     judged = [_compute_second_features(q, tables["first"]) for q in questions]
     odds = [{**columns, ODDS: compute_log_odds(columns, tables["second"])} for columns in judged]
     examples = [replace(q, columns=columns) for q, columns in zip(questions, odds, strict=True)]
-    fitted = dict(_fit_weights(examples, [*SECOND_FEATURES, ODDS], penalty, {ODDS: ODDS_SCALE}))
+    fitted = dict(_fit_weights(examples, [*names, ODDS], penalty, {ODDS: ODDS_SCALE}))
     corrected = [(name, fitted[name] + fitted[ODDS] * weight) for name, weight in tables["second"]]
     return {"first": tables["first"], "second": tuple(corrected)}
 
@@ -191,7 +205,8 @@ def compute_held_out_losses(questions: Sequence[Example], penalty: float, fit_ta
 
 def _compute_second_features(question: Example, first: Weights) -> dict[str, Numbers]:
     """Return the features of the second judgement after a first one with these weights."""
-    return compute_second_features(question.columns, compute_log_odds(question.columns, first), question.bridges)
+    odds = compute_log_odds(question.columns, first)
+    return compute_second_features(question.columns, odds, question.bridges, question.coverage)
 
 
 def _fit_weights(
@@ -224,11 +239,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Fit and print the tables, and write them if a file is given."""
     options = _parse_options(arguments)
     tables = dict(load_weights())
-    if options.sets:
-        tables |= _fit_chosen(list(_read_sets(options)), fit)
+    examples = list(_read_sets(options))
+    tables |= _fit_chosen(examples, fit)
     if options.folders:
-        fit_tables = partial(fit_long_pages, tables=dict(tables))
-        tables["long_pages"] = _fit_chosen(list(_read_folders(options)), fit_tables)["second"]
+        of_first = [example for example in examples if example.group == examples[0].group]
+        plain = _fit_chosen(of_first, partial(fit, without=COVERAGE_FEATURES))
+        fitted = _fit_chosen(list(_read_folders(options)), partial(fit_long_pages, tables=plain))
+        tables |= {"long_first": fitted["first"], "long_second": fitted["second"]}
     rounded = {table: {n: round(w, 4) for n, w in weights} for table, weights in tables.items()}
     text = json.dumps(rounded, indent=2) + "\n"
     print(text, end="")
@@ -246,6 +263,8 @@ def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
     embedder = create_embedder(options)
     for name in options.sets:
         dataset = read_dataset(options.data / name)
+        if not any(page.facts for page in dataset.pages):
+            dataset = extract_from_text(dataset, RuleExtractor())
         with open_indexed(dataset, embedder, options.folder, options.store) as store:
             yield from make_examples(store, embedder, dataset, CHAIN)
 
@@ -278,8 +297,8 @@ def index_training_folders(
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m waylore.evaluation.fit", description=__doc__)
     parser.add_argument("--data", type=Path, help="Folder of the sets")
-    parser.add_argument("--sets", nargs="*", default=[], help="Sets for the tables `first` and `second`")
-    parser.add_argument("--folders", type=Path, help="Directory of folders with labelled questions, for `long_pages`")
+    parser.add_argument("--sets", nargs="+", required=True, help="Sets with pages of one passage")
+    parser.add_argument("--folders", type=Path, help="Directory of folders with labelled questions, for long pages")
     parser.add_argument("--write", type=Path, help="File for the table")
     add_embedder_options(parser)
     return parser.parse_args(arguments)

@@ -256,10 +256,11 @@ class PassagePacks:
             bool(source & SAID_BY_SUBJECT),
         )
 
-    def get_names(self, place: int) -> tuple[str, str]:
-        """Return the names of the subject and the object of the fact at a place."""
+    def get_words(self, place: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of the fact at a place; a pair has an empty predicate."""
         words, fact = self.packs.decode_words(int(self.packs.fact_of[place])), self.packs.facts[place]
-        return words[fact["subject_word"]], words[fact["object_word"]]
+        predicate = words[fact["predicate_word"]] if place < self.packs.typed else ""
+        return words[fact["subject_word"]], predicate, words[fact["object_word"]]
 
     def _get_entity(self, place: int) -> str:
         id_: bytes = self.packs.entities[place].tobytes()

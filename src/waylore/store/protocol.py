@@ -32,7 +32,7 @@ from waylore.types.knowledge import (
     Vector,
 )
 from waylore.types.results import Receipt, Statistics, UserCounts
-from waylore.types.search import NO_FILTER, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking, TermCounts
 
 NO_FINGERPRINTS: Mapping[str, str] = MappingProxyType({})
 
@@ -296,6 +296,13 @@ class Store(Protocol):
 
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        ...
+
+    def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
+        """Count the caller's passages, and those with each term of the query, as `lexical` does.
+
+        Terms of no passage are left out. Other filters than permissions are not applied.
+        """
         ...
 
     def turns(

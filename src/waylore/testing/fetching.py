@@ -24,8 +24,9 @@ from waylore.testing.world import (
     question,
     sort_parts,
 )
+from waylore.text import terms
 from waylore.types.author import OWNER
-from waylore.types.search import Filter
+from waylore.types.search import NO_FILTER, Filter, TermCounts
 
 
 class FetchingTests(StoreFixtures):
@@ -122,6 +123,17 @@ class FetchingTests(StoreFixtures):
             assert world.word_scores(text, every[:1]) == {every[0]: found.get(every[0], 0.0)}
             [together] = world.read_many([make_request(Store.word_scores, text, every)])
             assert together == world.word_scores(text, every)
+
+    def test_terms_are_counted_in_visible_passages(self, world: Store) -> None:
+        texts = {p.id: {*terms(p.title), *terms(p.text)} for c in WORLD for p in c.passages}
+        asked = "Lothair, the king of Lotharingia, met nobody: lothair"
+        for where in (NO_FILTER, PUBLIC, Filter(labels=frozenset({"spies"}))):
+            seen = [texts[id_] for id_ in world.passages(list(texts), where=where)]
+            counts = {term: sum(term in text for text in seen) for term in terms(asked)}
+            expected = TermCounts(len(seen), {term: count for term, count in counts.items() if count})
+            assert world.count_terms(asked, where=where) == expected
+            assert world.read_many([make_request(Store.count_terms, asked, where=where)] * 2) == [expected] * 2
+        assert world.count_terms("").counts == {}
 
     def test_word_scores_do_not_depend_on_filter(self, world: Store) -> None:
         """A score that is fetched must equal the score of the search with the same filter."""

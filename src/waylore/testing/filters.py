@@ -120,6 +120,7 @@ class FilterTests(StoreFixtures):
             return [
                 of.lexical("mill in the corn, by the river", top_k=9, where=where),
                 of.word_scores("mill in the corn, by the river", every, where=where),
+                of.count_terms("mill in the corn, by the river", where=where),
                 of.entities([mill, corn], where=where),
                 of.entities_by_names(["Mill", "Corn"], where=where),
                 of.find_similar_entities({mill: naming.keys("Corn")}, max_per_key=3, where=where),

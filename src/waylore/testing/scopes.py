@@ -148,6 +148,7 @@ class ScopeTests(StoreFixtures):
             return [
                 of.lexical("peanuts bergen legumes", top_k=9, where=where),
                 of.word_scores("peanuts bergen legumes", PASSAGES, where=where),
+                of.count_terms("peanuts bergen legumes", where=where),
                 of.entities([ann, entity_id("peanuts")], where=where),
                 of.entities_by_names(["Ann", "peanuts"], where=where),
                 of.find_similar_entities({ann: naming.keys("peanuts")}, max_per_key=3, where=where),

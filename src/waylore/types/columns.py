@@ -40,8 +40,8 @@ class FactSource(Protocol):
     def make_fact(self, place: int, vector: Vector | None) -> Fact:
         """Make the fact at a place."""
 
-    def get_names(self, place: int) -> tuple[str, str]:
-        """Return the names of the subject and the object of the fact at a place."""
+    def get_words(self, place: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of the fact at a place; a pair has an empty predicate."""
 
 
 class Groups(Mapping[str, tuple[T, ...]]):
@@ -129,13 +129,13 @@ class FactColumns(Groups[Fact]):
         source, number = row
         return source.make_fact(number, self.vectors[place] if self.has_vector[place] else None)
 
-    def get_names(self, place: int) -> tuple[str, str]:
-        """Return the names of the subject and the object of a row, without making an object."""
+    def get_words(self, place: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of a row, without making an object."""
         row = self.rows[place]
         if isinstance(row, Fact):
-            return row.subject, row.object
+            return row.subject, row.predicate, row.object
         source, number = row
-        return source.get_names(number)
+        return source.get_words(number)
 
     def take(self, places: Sequence[int]) -> "FactColumns":
         """Return some of the rows, in the given order."""

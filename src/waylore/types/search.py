@@ -118,6 +118,14 @@ class Query:
     group_by: GroupBy = "turn"
 
 
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """How many passages a caller may see, and how many of them have each term of a question."""
+
+    passages: int
+    counts: Mapping[str, int]
+
+
 class Scored(NamedTuple):
     """One candidate of a ranking."""
 

@@ -1,5 +1,7 @@
 """Fitting weights: the examples of folders, the table of long pages, and what is held out."""
 
+from dataclasses import replace
+
 import pytest
 
 from retrieval.worlds import EMBEDDER, DrawnDocument, fill_store, index_world
@@ -73,7 +75,7 @@ def test_table_of_long_pages_corrects_the_second_one(examples: list[Example]) ->
 @pytest.mark.slow
 def test_whole_group_is_held_out(examples: list[Example]) -> None:
     """Questions of a group with the same labels as another group lose if these are swapped in the other group only."""
-    groups = [Example(e.columns, e.bridges, e.is_gold, group="ab"[n % 2]) for n, e in enumerate(examples)]
-    swapped = [Example(e.columns, e.bridges, ~e.is_gold, e.group) if e.group == "b" else e for e in groups]
+    groups = [replace(e, group="ab"[n % 2]) for n, e in enumerate(examples)]
+    swapped = [replace(e, is_gold=~e.is_gold) if e.group == "b" else e for e in groups]
     assert compute_held_out_losses(swapped, 1.0).mean() > compute_held_out_losses(groups, 1.0).mean()
     assert choose_penalty(groups) > 0

@@ -14,6 +14,7 @@ import numpy as np
 from waylore.config import Weights
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, sort_by_score
+from waylore.retrieval.graph.coverage import find_coverage
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
     Columns,
@@ -41,7 +42,7 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
 from waylore.types.knowledge import Document, Fact, Passage
-from waylore.types.search import Placement, Ranking, Scored
+from waylore.types.search import Placement, Ranking, Scored, TermCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     with question.trace.measure("chain"):
         bridges = find_bridges(pool, common=recipe.chain.common)
         columns, best = compute_features(pool, question.query.vector, bridges)
-        columns = compute_second_features(columns, compute_log_odds(columns, recipe.chain.first), bridges)
-        weights = blend_weights(recipe.chain.second, recipe.chain.long_pages, pool)
+        first, weights = blend_weights(recipe.chain, pool)
+        columns = compute_second_features(columns, compute_log_odds(columns, first), bridges, pool.coverage)
         judged = _rank_candidates(question, chain_walk, pool, columns, weights)
         candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
     with question.trace.measure("paths"):
@@ -173,17 +174,17 @@ def load_candidates(
     wanted = list(dict.fromkeys([*walked, *listed]))
     shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k // KEPT_SHARE])]))
     others = [id_ for id_ in wanted if id_ not in local.passages]
-    passages, sources, stated, mentioned = yield from read_together(
+    passages, sources, stated, mentioned, counted = yield from read_together(
         read(Store.passages, shown, where=query.where, vectors=True),
         read(Store.sources, shown, where=query.where),
         read_passage_facts(query, others, recipe.walk, per_passage=config.facts_per_passage),
         read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
+        read(Store.count_terms, query.text, where=query.where),
     )
     loaded = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
     facts, mentions = join_facts([local.stated, stated]), join_mentions([local.mentioned, mentioned])
-    return _build_pool(
-        question, chain_walk, [passages[id_] for id_ in wanted if id_ in passages], facts, mentions
-    ), loaded
+    candidates = [passages[id_] for id_ in wanted if id_ in passages]
+    return _build_pool(question, chain_walk, candidates, facts, mentions, counted), loaded
 
 
 def _build_pool(
@@ -192,24 +193,28 @@ def _build_pool(
     passages: Sequence[Passage],
     facts: FactColumns,
     mentions: MentionColumns,
+    counted: TermCounts,
 ) -> Pool:
     """Put the candidates into columns. Candidates without a vector are left out."""
     vectors = {p.id: p.vector for p in passages if p.vector is not None}
+    passages = [p for p in passages if p.id in vectors]
     activation = {s.id: s.score for s in chain_walk.result.passages}
     words = {s.id: s.score for s in _scale_to_best(question.rankings["keyword"])}
     stated, stating = _place_rows(facts.of, tuple(vectors))
     mentioned, mentioning = _place_rows(mentions.of, tuple(vectors))
+    facts = facts.take(stated)
     return Pool(
         ids=tuple(vectors),
         vectors=np.stack(list(vectors.values())),
         keyword=np.array([words.get(id_, 0.0) for id_ in vectors]),
         activation=np.array([activation.get(id_, 0.0) for id_ in vectors]),
-        facts=facts.take(stated),
+        facts=facts,
         stating=stating,
         mentions=mentions.take(mentioned),
         mentioning=mentioning,
         named=frozenset(question.starts),
-        pages=len({p.document_id for p in passages if p.id in vectors}),
+        pages=len({p.document_id for p in passages}),
+        coverage=find_coverage(counted, passages, facts),
     )
 
 

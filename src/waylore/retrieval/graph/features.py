@@ -14,7 +14,8 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from waylore.config import Weights
+from waylore.config import ChainConfig, Weights
+from waylore.retrieval.graph.coverage import Coverage, compute_coverage, compute_need, find_best_at
 from waylore.retrieval.graph.similarity import compute_cosines
 from waylore.types.columns import FactColumns, MentionColumns, Numbers
 from waylore.types.knowledge import Vector
@@ -41,6 +42,16 @@ FIRST_FEATURES: Mapping[str, str] = MappingProxyType(
         "bridges": "chain",  # the logarithm of the number of bridges
         "from_named": "chain",  # whether a bridge comes from a passage about an entity of the question
         "best_cosine": "chain",  # the greater of the candidate's own cosine and its bridge's
+        "coverage": "keyword",  # the weights of the question's terms that the candidate has
+        "title_coverage": "keyword",  # the same of its title
+        "title_share": "keyword",  # the share of the question's terms among those of its title
+        "rarest_term": "keyword",  # the weight of the rarest term that it has, as a share of the greatest weight
+        "scarce_terms": "keyword",  # the weights of its terms, each divided by the number of candidates with the term
+        "pair_coverage": "chain",  # the best coverage of the candidate and another end of its bridges
+        "pair_gain": "chain",  # how much it adds at best to the coverage of a candidate with a bridge into it
+        "pair_rest": "chain",  # the same as a share of what that candidate leaves open
+        "fact_coverage": "keyword",  # the best coverage of a fact that it states
+        "bridge_coverage": "chain",  # the best coverage of the candidate and the fact of a bridge into it
     }
 )
 SECOND_FEATURES: Mapping[str, str] = MappingProxyType(
@@ -51,8 +62,17 @@ SECOND_FEATURES: Mapping[str, str] = MappingProxyType(
         "own_source_odds": "chain",  # the same, of bridges that lead to the entity this one is about
         "target_odds": "chain",  # the best first judgement of a candidate that this one has a bridge into
         "own_target_odds": "chain",  # the same, of candidates that are about the entity of the bridge
+        "need": "keyword",  # the weights of its terms, each times the chance that no other right candidate has it
+        "need_share": "keyword",  # the same as a share of its coverage
+        "best_pair_coverage": "chain",  # `pair_coverage` of the bridge from the candidate with the best first judgement
+        "best_pair_rest": "chain",  # `pair_rest` of that bridge
+        "best_pair_open": "chain",  # what both leave open
     }
 )
+COVERAGE_FEATURES = frozenset(
+    """coverage title_coverage title_share rarest_term scarce_terms pair_coverage pair_gain pair_rest fact_coverage
+    bridge_coverage need need_share best_pair_coverage best_pair_rest best_pair_open""".split()
+)  # not used for long pages, where they did not help
 MIN_LOG_ODDS, MAX_LOG_ODDS = -6.0, 4.0  # bounds of the first judgement in second features
 LONG_SHARE = 0.4  # of the candidates have another of their page before them, from which on all pages count as long
 # So few rows that BLAS starts no threads, which would spin long after the product.
@@ -77,6 +97,7 @@ class Pool:
     mentioning: Places
     named: frozenset[str]
     pages: int
+    coverage: Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,32 +162,43 @@ def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[di
         "best_fact": _find_best_facts(pool, fact_cosines),
     }
     bridged, best = _compute_bridge_features(pool, bridges, own, fact_cosines)
-    return {**own, **bridged, "best_cosine": np.maximum(cosine, bridged["bridge_cosine"])}, best
+    covered = compute_coverage(pool.coverage, pool.stating, bridges.source, bridges.target, bridges.fact)
+    return {**own, **bridged, "best_cosine": np.maximum(cosine, bridged["bridge_cosine"]), **covered}, best
 
 
-def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges) -> dict[str, Numbers]:
+def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges, coverage: Coverage) -> dict[str, Numbers]:
     """Return the features of the second judgement: those of the first, and log-odds that bridges pass on."""
-    passed_on = np.clip(odds, MIN_LOG_ODDS, MAX_LOG_ODDS)
+    clipped = np.clip(odds, MIN_LOG_ODDS, MAX_LOG_ODDS)
     own = bridges.is_own > 0
+
+    def pass_on(places: Places, origins: Places) -> Numbers:
+        return find_best_at(places, clipped[origins], len(odds), minimum=MIN_LOG_ODDS)
+
     return {
         **first,
+        **compute_need(coverage, odds, bridges.source, bridges.target),
         "first_rank": _invert_ranks(odds),
-        "source_odds": _find_best_at(bridges.target, passed_on[bridges.source], len(odds)),
-        "own_source_odds": _find_best_at(bridges.target[own], passed_on[bridges.source[own]], len(odds)),
-        "target_odds": _find_best_at(bridges.source, passed_on[bridges.target], len(odds)),
-        "own_target_odds": _find_best_at(bridges.source[own], passed_on[bridges.target[own]], len(odds)),
+        "source_odds": pass_on(bridges.target, bridges.source),
+        "own_source_odds": pass_on(bridges.target[own], bridges.source[own]),
+        "target_odds": pass_on(bridges.source, bridges.target),
+        "own_target_odds": pass_on(bridges.source[own], bridges.target[own]),
     }
 
 
-def blend_weights(of_short: Weights, of_long: Weights, pool: Pool) -> Weights:
-    """Return the weights for the candidates of a question, by how many of them share a page.
+def blend_weights(config: ChainConfig, pool: Pool) -> tuple[Weights, Weights]:
+    """Return the weights of both judgements for the candidates of a question, by how many of them share a page.
 
     If each candidate is a page of its own, a name leads to the passage that tells of it. A long page has many passages
     that its name leads to, so their own words decide.
     """
     long = min((1.0 - pool.pages / len(pool.ids)) / LONG_SHARE, 1.0)
+    return _blend(config.first, config.long_first, long), _blend(config.second, config.long_second, long)
+
+
+def _blend(of_short: Weights, of_long: Weights, long: float) -> Weights:
+    """Return the weights of short pages, mixed with those of long ones; a feature that these lack has the weight 0."""
     weights = dict(of_long)
-    return tuple((name, (1.0 - long) * weight + long * weights[name]) for name, weight in of_short)
+    return tuple((name, (1.0 - long) * weight + long * weights.get(name, 0.0)) for name, weight in of_short)
 
 
 def _compute_bridge_features(
@@ -189,7 +221,7 @@ def _compute_bridge_features(
     for name, value in values.items():
         columns[name][list(best)] = value[list(best.values())]
     columns["bridges"] = np.log1p(np.bincount(target, minlength=size))
-    columns["from_named"] = _find_best_at(target, own["is_named"][source], size, minimum=0.0)
+    columns["from_named"] = find_best_at(target, own["is_named"][source], size)
     return columns, best
 
 
@@ -212,20 +244,13 @@ def _share_names(pool: Pool, chosen: npt.NDArray[np.bool_]) -> Numbers:
     rows = np.flatnonzero(chosen)
     counts = Counter(pool.mentions.entities[row] for row in rows.tolist())
     shares = np.array([1.0 / counts[pool.mentions.entities[row]] for row in rows.tolist()])
-    return _find_best_at(pool.mentioning[rows], shares, len(pool.ids), minimum=0.0)
+    return find_best_at(pool.mentioning[rows], shares, len(pool.ids))
 
 
 def _find_best_facts(pool: Pool, fact_cosines: Numbers) -> Numbers:
     """Return the best cosine of a fact that each candidate states, 0.5 if it states none."""
-    best = _find_best_at(pool.stating, fact_cosines, len(pool.ids), minimum=-1.0)
+    best = find_best_at(pool.stating, fact_cosines, len(pool.ids), minimum=-1.0)
     best[_count_at(pool.stating, len(pool.ids)) == 0] = 0.5
-    return best
-
-
-def _find_best_at(places: Places, values: Numbers, size: int, *, minimum: float = MIN_LOG_ODDS) -> Numbers:
-    """Return the greatest of the values at each place."""
-    best = np.full(size, minimum)
-    np.maximum.at(best, places, values)
     return best
 
 

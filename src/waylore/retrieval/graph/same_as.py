@@ -147,4 +147,4 @@ def map_end_names(facts: FactColumns, entities: Iterable[str]) -> dict[str, str]
         for end in ends:
             first.setdefault(end, place)
     known = {id_: first[id_] for id_ in entities if id_ in first}
-    return {id_: facts.get_names(place)[facts.subjects[place] != id_] for id_, place in known.items()}
+    return {id_: facts.get_words(place)[0 if facts.subjects[place] == id_ else 2] for id_, place in known.items()}

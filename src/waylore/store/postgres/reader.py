@@ -33,6 +33,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             searching.nearest_entities,
             searching.cosines,
             searching.word_scores,
+            searching.count_terms,
             searching.turns,
             searching.nearby,
             keys.find_entities_by_key,

@@ -36,7 +36,7 @@ from waylore.text import terms
 from waylore.types.columns import MentionColumns, TurnColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
-from waylore.types.search import Ranking, Scored
+from waylore.types.search import Ranking, Scored, TermCounts
 
 MIN_CANDIDATES = 200  # minimum number of nearest passages that are ranked by their vectors
 MIN_ENTITY_CANDIDATES = 2_000  # higher, because entities are found by their bits
@@ -134,20 +134,30 @@ def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> St
     )
 
 
+def count_terms(scope: PostgresScope, query: str) -> Steps[TermCounts]:
+    """Count the passages of the corpus, and those with each term of a query."""
+    known = yield from _find_terms(scope, query)
+    return TermCounts(scope.corpus.passages, {term: count for term, (_, count) in known.items() if count})
+
+
 def turns(
     scope: PostgresScope, query: str, passages: Sequence[str], *, before: int, after: int, same_role: bool = True
 ) -> Steps[TurnColumns]:
     """Return turns with their neighbours in the session."""
-    words = terms(query)
-    ids = {identity("term", term): term for term in words}
-    counted, found = yield from run_together(
+    known, found = yield from run_together(
         [
-            _count_terms(scope, list(ids)),
+            _find_terms(scope, query),
             read_rows("turns", passages, **scope.bindings, before=before, after=after, same_role=same_role),
         ]
     )
-    known = {ids[id_.hex()]: (number, count) for id_, number, count in counted}
-    return columns.to_turns(found, words, known, passages=scope.corpus.passages)
+    return columns.to_turns(found, terms(query), known, passages=scope.corpus.passages)
+
+
+def _find_terms(scope: PostgresScope, query: str) -> Steps[dict[str, tuple[int, int]]]:
+    """Return the number and the passages of each term of a query that the corpus has."""
+    ids = {identity("term", term): term for term in terms(query)}
+    counted = yield from _count_terms(scope, list(ids))
+    return {ids[id_.hex()]: (number, count) for id_, number, count in counted}
 
 
 def _list_term_ids(query: str) -> list[str]:

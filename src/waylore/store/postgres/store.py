@@ -46,7 +46,7 @@ from waylore.types.knowledge import (
     Vector,
 )
 from waylore.types.results import Receipt, Statistics, UserCounts
-from waylore.types.search import NO_FILTER, Filter, Ranking
+from waylore.types.search import NO_FILTER, Filter, Ranking, TermCounts
 
 Answer = TypeVar("Answer")
 
@@ -346,6 +346,10 @@ class PostgresStore:
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         return self._answer(make_request(Store.word_scores, query, passages, where=where))
+
+    def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
+        """Count the caller's passages, and those with each term of the query, as `lexical` does."""
+        return self._answer(make_request(Store.count_terms, query, where=where))
 
     def turns(
         self,

@@ -20,7 +20,7 @@ from waylore.store.sqlite.scope import Rows, SqliteScope, match_any, run_by_ids,
 from waylore.text import terms
 from waylore.types.columns import TurnColumns
 from waylore.types.knowledge import Vector
-from waylore.types.search import Ranking, Scored
+from waylore.types.search import Ranking, Scored, TermCounts
 
 SQL = load_queries("waylore.store.sqlite")
 MIN_CANDIDATES = 2_000  # minimum number of rows, nearest by bits, that are ranked by their vectors
@@ -111,6 +111,12 @@ def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: S
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
+
+
+def count_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> TermCounts:
+    """Count the passages of the corpus, and those with each term of a query."""
+    known = _find_terms(db, scope, query)
+    return TermCounts(scope.corpus.passages, {term: count for term, _, count, _ in known if count})
 
 
 def turns(

@@ -48,7 +48,7 @@ from waylore.types.knowledge import (
     Vector,
 )
 from waylore.types.results import Receipt, Statistics, UserCounts
-from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking
+from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking, TermCounts
 
 SQL = load_queries("waylore.store.sqlite")
 MEMORY = ":memory:"
@@ -349,6 +349,11 @@ class SqliteStore:
         """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
         with self._snapshot(where) as (db, scope):
             return searching.word_scores(db, scope, query, passages)
+
+    def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
+        """Count the caller's passages, and those with each term of the query, as `lexical` does."""
+        with self._snapshot(where) as (db, scope):
+            return searching.count_terms(db, scope, query)
 
     def turns(
         self,

@@ -7,12 +7,15 @@ from hypothesis import strategies as st
 
 from waylore.recipes import CHAIN
 from waylore.retrieval.graph.chain import compute_log_odds
-from waylore.retrieval.graph.features import FIRST_FEATURES, SECOND_FEATURES
+from waylore.retrieval.graph.features import COVERAGE_FEATURES, FIRST_FEATURES, SECOND_FEATURES
 
 
 def test_weights_match_features() -> None:
     assert dict(CHAIN.chain.first).keys() == {"bias", *FIRST_FEATURES}
     assert dict(CHAIN.chain.second).keys() == {"bias", *SECOND_FEATURES}
+    assert dict(CHAIN.chain.long_first).keys() == {"bias", *(FIRST_FEATURES.keys() - COVERAGE_FEATURES)}
+    assert dict(CHAIN.chain.long_second).keys() == {"bias", *(SECOND_FEATURES.keys() - COVERAGE_FEATURES)}
+    assert SECOND_FEATURES.keys() > COVERAGE_FEATURES
 
 
 def test_features_belong_to_known_searches() -> None:

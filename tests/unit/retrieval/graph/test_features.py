@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.retrieval.samples import make_fact
+from waylore.config import ChainConfig
+from waylore.retrieval.graph.coverage import find_coverage
 from waylore.retrieval.graph.features import (
     FIRST_FEATURES,
     LONG_SHARE,
@@ -24,7 +26,8 @@ from waylore.retrieval.graph.features import (
 )
 from waylore.types.columns import to_fact_columns, to_mention_columns
 from waylore.types.identity import entity_id
-from waylore.types.knowledge import Fact, Mention, Vector
+from waylore.types.knowledge import Fact, Mention, Passage, Vector
+from waylore.types.search import TermCounts
 
 
 def normalise_vector(*values: float) -> Vector:
@@ -45,6 +48,8 @@ class Candidate:
     mentions: str = ""
     activation: float = 0.1
     keyword: float = 0.0
+    text: str = ""
+    title: str = ""
 
 
 def make_pool(candidates: Sequence[Candidate], named: str = "", pages: int | None = None) -> Pool:
@@ -52,17 +57,23 @@ def make_pool(candidates: Sequence[Candidate], named: str = "", pages: int | Non
         tuple(Mention(entity_id(name), str(place), is_own=name in c.about) for name in c.about + c.mentions)
         for place, c in enumerate(candidates)
     ]
+    facts = to_fact_columns({str(place): c.facts for place, c in enumerate(candidates)})
     return Pool(
         ids=tuple(str(place) for place in range(len(candidates))),
         vectors=np.stack([c.vector for c in candidates]),
         keyword=np.array([c.keyword for c in candidates]),
         activation=np.array([c.activation for c in candidates]),
-        facts=to_fact_columns({str(place): c.facts for place, c in enumerate(candidates)}),
+        facts=facts,
         stating=np.repeat(np.arange(len(candidates)), [len(c.facts) for c in candidates]),
         mentions=to_mention_columns({str(place): of_one for place, of_one in enumerate(mentions)}),
         mentioning=np.repeat(np.arange(len(candidates)), [len(of_one) for of_one in mentions]),
         named=frozenset(entity_id(name) for name in named),
         pages=len(candidates) if pages is None else pages,
+        coverage=find_coverage(
+            TermCounts(100, {"harbour": 10, "winter": 1}),
+            [Passage(str(place), "", c.text, c.title) for place, c in enumerate(candidates)],
+            facts,
+        ),
     )
 
 
@@ -179,13 +190,68 @@ def test_second_features_use_best_odds_over_bridges() -> None:
     world = make_pool([hub, Candidate(QUESTION, about="B"), Candidate(QUESTION, mentions="C"), Candidate(QUESTION)])
     found = find_bridges(world, common=8)
     first, _ = compute_features(world, QUESTION, found)
-    second = compute_second_features(first, np.array([9.0, -1.0, 2.0, -99.0]), found)
+    second = compute_second_features(first, np.array([9.0, -1.0, 2.0, -99.0]), found, world.coverage)
     assert second.keys() == SECOND_FEATURES.keys()
     assert second["first_rank"].tolist() == [1.0, 1 / 3, 1 / 2, 1 / 4]
     assert second["source_odds"].tolist() == [MIN_LOG_ODDS, MAX_LOG_ODDS, MAX_LOG_ODDS, MIN_LOG_ODDS]
     assert second["own_source_odds"].tolist() == [MIN_LOG_ODDS, MAX_LOG_ODDS, MIN_LOG_ODDS, MIN_LOG_ODDS]
     assert second["target_odds"].tolist() == [2.0, MIN_LOG_ODDS, MIN_LOG_ODDS, MIN_LOG_ODDS]
     assert second["own_target_odds"].tolist() == [-1.0, MIN_LOG_ODDS, MIN_LOG_ODDS, MIN_LOG_ODDS]
+
+
+# -- coverage ------------------------------------------------------------------------------------------
+
+
+def test_coverage_weighs_rare_terms_more_and_counts_title_and_text() -> None:
+    both = Candidate(QUESTION, text="Winters in the south.", title="Harbour lights")
+    found = compute_columns([both, Candidate(QUESTION, text="A harbour."), Candidate(QUESTION, text="winter")])
+    harbour, winter = found["coverage"][1], found["coverage"][2]
+    assert winter > harbour > 0
+    assert found["coverage"][0] == pytest.approx(1.0) == pytest.approx(harbour + winter)
+    assert found["title_coverage"] == pytest.approx([harbour, 0.0, 0.0])
+    assert found["title_share"] == pytest.approx([0.5, 0.0, 0.0])
+    assert found["rarest_term"] == pytest.approx([1.0, harbour / winter, 1.0])
+    assert found["scarce_terms"] == pytest.approx([0.5, harbour / 2, winter / 2])
+
+
+def test_bridge_adds_what_its_source_leaves_open() -> None:
+    source = Candidate(QUESTION, (make_embedded_fact("A", "B"),), about="A", text="The harbour.")
+    found = compute_columns([source, Candidate(QUESTION, about="B", text="winter"), Candidate(QUESTION)])
+    assert found["pair_coverage"] == pytest.approx([1.0, 1.0, 0.0])
+    assert found["pair_gain"] == pytest.approx([0.0, found["coverage"][1], 0.0])
+    assert found["pair_rest"] == pytest.approx([0.0, 1.0, 0.0])
+
+
+def test_words_of_facts_count_for_who_states_them_and_along_bridges() -> None:
+    fact = replace(make_fact("A", "winters in", "B"), vector=QUESTION)
+    found = compute_columns(
+        [Candidate(QUESTION, (fact,), about="A"), Candidate(QUESTION, about="B", text="harbour"), Candidate(QUESTION)]
+    )
+    assert found["fact_coverage"] == pytest.approx([1.0 - found["coverage"][1], 0.0, 0.0])
+    assert found["bridge_coverage"] == pytest.approx([0.0, 1.0, 0.0])
+
+
+def test_need_is_what_no_likely_candidate_has() -> None:
+    """A term that a certain candidate has counts nothing for others, and fully for it."""
+    world = make_pool([Candidate(QUESTION, text="harbour winter"), Candidate(QUESTION, text="harbour")])
+    found = find_bridges(world, common=8)
+    first, _ = compute_features(world, QUESTION, found)
+    certain = compute_second_features(first, np.array([9.0, -9.0]), found, world.coverage)
+    unlikely = compute_second_features(first, np.array([-9.0, -9.0]), found, world.coverage)
+    assert certain["need"] == pytest.approx([1.0, 0.0], abs=2e-3)
+    assert unlikely["need"] == pytest.approx(first["coverage"], abs=2e-3)
+    assert unlikely["need_share"] == pytest.approx([1.0, 1.0], abs=2e-3)
+    assert certain["best_pair_open"].tolist() == [1.0, 1.0]
+
+
+def test_question_without_known_terms_covers_nothing() -> None:
+    [passage] = [Passage("0", "", "harbour", "winter")]
+    empty = find_coverage(TermCounts(100, {}), [passage], to_fact_columns({}))
+    world = replace(make_pool([Candidate(QUESTION)]), coverage=empty)
+    bridges = find_bridges(world, common=8)
+    first, _ = compute_features(world, QUESTION, bridges)
+    second = compute_second_features(first, np.zeros(1), bridges, empty)
+    assert [second[name].tolist() for name in ("coverage", "rarest_term", "scarce_terms", "need")] == [[0.0]] * 4
 
 
 numbers = st.floats(0.01, 1.0)
@@ -200,6 +266,7 @@ candidates = st.builds(
     mentions=st.sampled_from(["", "B", "BC", "E"]),
     activation=numbers,
     keyword=numbers,
+    text=st.sampled_from(["", "harbour", "winter", "harbour in winter"]),
 )
 
 
@@ -208,7 +275,8 @@ candidates = st.builds(
 def test_features_do_not_depend_on_order(world: list[Candidate], chance: random.Random) -> None:
     order = chance.sample(range(len(world)), len(world))
     found, moved = compute_columns(world, "AE"), compute_columns([world[place] for place in order], "AE")
-    for name in ("cosine", "keyword", "activation", "is_named", "names", "bridges", "is_bridged", "from_named"):
+    own = ("cosine", "keyword", "activation", "is_named", "names", "coverage", "scarce_terms", "fact_coverage")
+    for name in (*own, "bridges", "is_bridged", "from_named", "pair_coverage", "pair_gain", "pair_rest"):
         assert moved[name] == pytest.approx([found[name][place] for place in order], abs=1e-6)
 
 
@@ -246,7 +314,11 @@ def test_weights_of_long_pages_count_as_far_as_candidates_share_pages(candidates
     """If every candidate is a page of its own, the weights are exactly those of short pages."""
     pages = data.draw(st.integers(1, candidates))
     pool = make_pool([Candidate(QUESTION)] * candidates, pages=pages)
-    [(name, weight)] = blend_weights((("cosine", 1.0),), (("cosine", 3.0),), pool)
-    assert name == "cosine"
+    short, long = (("cosine", 1.0), ("coverage", 1.0)), (("cosine", 3.0),)
+    first, second = blend_weights(ChainConfig(first=short, second=short, long_first=long, long_second=long), pool)
+    assert first == second
+    (name, weight), (covered, left) = first
+    assert (name, covered) == ("cosine", "coverage")
+    assert left == pytest.approx((3.0 - weight) / 2)  # long pages have no weight for it
     assert weight == 1.0 if pages == candidates else 1.0 < weight <= 3.0
     assert weight == 3.0 or candidates - pages < LONG_SHARE * candidates

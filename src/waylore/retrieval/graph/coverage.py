@@ -1,0 +1,139 @@
+"""Compute which words of the question candidates account for, alone and together with the candidate before them.
+
+A term of the question has a weight by how few passages have it; all weights sum to 1. The coverage of a text is the sum
+of the weights of the terms that it has. A passage two hops away has few words of the question, but it has those that
+the passage that leads there lacks. No model is called.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from waylore.text import terms
+from waylore.types.columns import FactColumns, Numbers
+from waylore.types.knowledge import Passage
+from waylore.types.search import TermCounts
+
+MAX_TERMS = 32  # of a question, the rarest
+SHORT_STEM = 3  # letters
+MIN_REST = 0.05  # smallest part of a question that a candidate can leave open
+MAX_BELIEF = 0.999
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Which terms of a question the candidates, their titles and their facts have: 1 or 0 for each term.
+
+    `title_shares` has the share of the question's terms among the terms of each title.
+    """
+
+    weights: Numbers
+    texts: Numbers
+    titles: Numbers
+    title_shares: Numbers
+    facts: Numbers
+
+
+def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactColumns) -> Coverage:
+    """Find the terms of a question in candidates and in the words of facts."""
+    rarest = sorted(counted.counts, key=lambda term: (counted.counts[term], term))[:MAX_TERMS]
+    count = np.array([counted.counts[term] for term in rarest], np.float64)
+    idf = np.log1p((counted.passages - count + 0.5) / (count + 0.5))
+    finder = _TermFinder(rarest)
+    titles = finder.mark([passage.title] for passage in passages)
+    return Coverage(
+        weights=idf / max(idf.sum(), 1e-9),
+        texts=finder.mark((passage.title, passage.text) for passage in passages),
+        titles=titles,
+        title_shares=titles.sum(axis=1) / [max(len({*terms(passage.title)}), 1) for passage in passages],
+        facts=finder.mark(facts.get_words(place) for place in range(facts.size)),
+    )
+
+
+class _TermFinder:
+    """Finds terms in texts, the same as `waylore.text.terms`. Of ASCII only words that may have a wanted stem count.
+
+    A stem of four letters or more has the first three letters of its word, a shorter one at least the first.
+    """
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._place = {term: place for place, term in enumerate(wanted)}
+        beginnings = {term[: 3 if len(term) > SHORT_STEM else 1] for term in wanted if term.isascii()}
+        self._word = re.compile(f"(?<![a-z0-9])(?:{'|'.join(sorted(beginnings)) or '(?!)'})[a-z0-9]*")
+        self._known: dict[str, set[int]] = {}
+
+    def find(self, text: str) -> set[int]:
+        """Return the places of the wanted terms in a text. Names and predicates repeat, so that each is split once."""
+        if text not in self._known:
+            words = self._word.findall(text.lower()) if text.isascii() else [text]
+            self._known[text] = {self._place[t] for word in words for t in terms(word) if t in self._place}
+        return self._known[text]
+
+    def mark(self, rows: Iterable[Iterable[str]]) -> Numbers:
+        """Return a row for each group of texts, with 1 at the places of the terms that one of them has."""
+        groups = list(rows)
+        marks = np.zeros((len(groups), len(self._place)))
+        for row, texts in enumerate(groups):
+            for text in texts:
+                for place in self.find(text):
+                    marks[row, place] = 1.0
+        return marks
+
+
+def compute_coverage(
+    coverage: Coverage, stating: Places, source: Places, target: Places, fact: Places
+) -> dict[str, Numbers]:
+    """Return the features of candidates by coverage, given the candidate of each fact and the ends of bridges."""
+    texts, weights, size = coverage.texts, coverage.weights, len(coverage.texts)
+    own, facts = texts @ weights, coverage.facts @ weights
+    both, rest = _compute_pairs(coverage, source, target)
+    along = np.maximum(coverage.facts[fact], texts[target]) @ weights
+    return {
+        "coverage": own,
+        "title_coverage": coverage.titles @ weights,
+        "title_share": coverage.title_shares,
+        "rarest_term": (texts * weights).max(axis=1, initial=0.0) / max(weights.max(initial=0.0), 1e-9),
+        "scarce_terms": texts @ (weights / np.maximum(texts.sum(axis=0), 1.0)),
+        "pair_coverage": np.maximum(own, find_best_at(np.append(source, target), np.append(both, both), size)),
+        "pair_gain": find_best_at(target, both - own[source], size),
+        "pair_rest": find_best_at(target, rest, size),
+        "fact_coverage": find_best_at(stating, facts, size),
+        "bridge_coverage": find_best_at(target, along, size),
+    }
+
+
+def compute_need(coverage: Coverage, odds: Numbers, source: Places, target: Places) -> dict[str, Numbers]:
+    """Return what candidates add to those that the first judgement believes in, given its log-odds."""
+    texts, weights = coverage.texts, coverage.weights
+    belief = 1.0 / (1.0 + np.exp(-odds))
+    absent = np.log1p(-np.minimum(belief[:, None] * texts, MAX_BELIEF))
+    need = (texts * np.exp(absent.sum(axis=0) - absent)) @ weights
+    both, rest = _compute_pairs(coverage, source, target)
+    order = np.argsort(odds[source], kind="stable")  # the bridge from the best source is the last, and stays
+    best_pair, best_rest = np.zeros(len(odds)), np.zeros(len(odds))
+    best_pair[target[order]], best_rest[target[order]] = both[order], rest[order]
+    return {
+        "need": need,
+        "need_share": need / np.maximum(texts @ weights, 1e-9),
+        "best_pair_coverage": best_pair,
+        "best_pair_rest": best_rest,
+        "best_pair_open": 1.0 - best_pair,
+    }
+
+
+def _compute_pairs(coverage: Coverage, source: Places, target: Places) -> tuple[Numbers, Numbers]:
+    """Return the coverage of both ends of each bridge, and what the target covers of the rest of the source."""
+    before = (coverage.texts @ coverage.weights)[source]
+    both: Numbers = np.maximum(coverage.texts[source], coverage.texts[target]) @ coverage.weights
+    return both, (both - before) / np.maximum(1.0 - before, MIN_REST)
+
+
+def find_best_at(places: Places, values: Numbers, size: int, *, minimum: float = 0.0) -> Numbers:
+    """Return the greatest of the values at each place, at least the minimum."""
+    best = np.full(size, minimum)
+    np.maximum.at(best, places, values)
+    return best

@@ -185,6 +185,23 @@ class ChainConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class DeepConfig:
+    """How a question is asked again for what the best candidates leave open: bounds, and the weights of two models.
+
+    `choice` chooses the entities by which it is rewritten, `third` judges the candidates again.
+    """
+
+    sources: int = 8  # best candidates whose facts give entities
+    facts_per_source: int = 50
+    per_source: int = 4  # rewrites of one candidate
+    rewrites: int = 12
+    max_words: int = 64  # of a rewrite
+    results: int = 3  # new candidates of each rewrite
+    choice: Weights = field(default_factory=lambda: load_weights()["choice"])
+    third: Weights = field(default_factory=lambda: load_weights()["third"])
+
+
+@dataclass(frozen=True, slots=True)
 class MergeConfig:
     """S5: how passages of the graph are merged with those of hybrid search.
 

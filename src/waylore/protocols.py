@@ -40,6 +40,22 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchEmbedder(Embedder, Protocol):
+    """An embedder that embeds several questions in one call. The recipe `deep` asks again with up to 12."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector for each question, in order, the same as `embed_query`."""
+        ...
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Embed questions in one call, or one by one if the embedder cannot."""
+    if isinstance(embedder, BatchEmbedder):
+        return embedder.embed_queries(texts)
+    return np.stack([embedder.embed_query(text) for text in texts])
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """The facts of one passage, and the names that it mentions with their types (empty if unknown).

@@ -16,6 +16,7 @@ from typing import Literal
 from waylore.config import (
     ChainConfig,
     ConversationConfig,
+    DeepConfig,
     ExpansionConfig,
     GateConfig,
     HybridConfig,
@@ -28,7 +29,7 @@ from waylore.config import (
 from waylore.errors import ArgumentError
 from waylore.plugins import load_plugin
 
-Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain"]
+Graph = Literal["", "neighbourhood", "guided", "activation", "citations", "chain", "deep"]
 TurnShare = Literal["none", "some", "all"]  # how many of the passages that a caller may see are turns of conversations
 
 
@@ -52,6 +53,7 @@ class Recipe:
     trust: TrustConfig = TrustConfig()
     walk: WalkConfig = WalkConfig()
     chain: ChainConfig = ChainConfig()
+    deep: DeepConfig = DeepConfig()
     merge: MergeConfig = MergeConfig()
     expansion: ExpansionConfig = ExpansionConfig()
     is_graph_only: bool = False  # S16: "pure graph traversal"
@@ -106,6 +108,7 @@ CHAIN = Recipe(
     linking=LinkingConfig(ways=("names",)),
     walk=WalkConfig(max_hops=1),
 )
+DEEP = replace(CHAIN, name="deep", graph="deep")  # ours; it asks again for what is left open
 MIXED = replace(CHAIN, name="mixed", mixes_turns=True)  # ours, for documents and turns together
 GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not close its gate
     CHAIN,
@@ -123,6 +126,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         recipe.name: recipe
         for recipe in (
             CHAIN,
+            DEEP,
             HYBRID,
             VECTOR,
             KEYWORD,

@@ -45,7 +45,7 @@ from waylore.types.knowledge import Entity, Mention, NewFact
 from waylore.types.search import GraphPath, Hit, Scored, SearchResult, Step
 
 VERBS = frozenset(
-    """dense lexical nearest_entities entities_by_names facts_of_entities facts_of_passages pairs_of_entities
+    """dense dense_many lexical nearest_entities entities_by_names facts_of_entities facts_of_passages pairs_of_entities
     passages_of_entities entities_of_passages documents passages cosines word_scores get_indexed_documents entities
     facts export find_similar_entities""".split()
 )
@@ -234,6 +234,8 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     hops = walk.facts_per_entity * (links + (walk.max_hops - 1) * walk.frontier)
     expanded = recipe.expansion.max_queries * recipe.expansion.results_per_query
     seeds, pool, best = links + 2 * link.max_facts, chain.walked + chain.hybrid, link.hybrid_passages
+    found = recipe.deep.rewrites * recipe.deep.results  # by rewrites
+    pool += found if recipe.graph == "deep" else 0
     read = walk.max_entities * walk.passages_per_entity
     graph = {
         "neighbourhood": {
@@ -258,7 +260,9 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
             "entities": seeds,
             "passages": pool,
         },
-    }[recipe.graph]
+    }["chain" if recipe.graph == "deep" else recipe.graph]
+    if recipe.graph == "deep":
+        graph["dense_many"] = found
     graph["pairs_of_entities"] = graph["facts_of_entities"]
     if recipe.mixes_turns:  # turns are looked up that say what holds of the named entities
         graph["assertions_of_entities"] = MAX_SUBJECTS * MAX_ASSERTIONS * len(list_asked(HUB_QUESTION))

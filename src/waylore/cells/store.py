@@ -156,6 +156,14 @@ class FederatedStore:
         """Find passages by cosine similarity, best first."""
         return self._rank(lambda _, s: s.dense(vector, top_k=top_k, where=where), top_k)
 
+    def dense_many(self, vectors: Sequence[Vector], *, top_k: int, where: Filter = NO_FILTER) -> Sequence[Ranking]:
+        """Find passages for each of several vectors as `dense` does."""
+        merge = partial(merge_rankings, top_k=top_k)
+        return self._read(
+            lambda _, s: s.dense_many(vectors, top_k=top_k, where=where),
+            lambda answers: [merge(of_one) for of_one in zip(*answers, strict=True)],
+        )
+
     def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         """Find passages by BM25, best first, each scored by the statistics of its own collection."""
         return self._rank(lambda _, s: s.lexical(query, top_k=top_k, where=where), top_k)

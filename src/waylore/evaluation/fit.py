@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,7 @@ from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN, Recipe
 from waylore.retrieval.fusion import fuse
-from waylore.retrieval.graph.chain import compute_log_odds, load_candidates, walk_from_question
+from waylore.retrieval.graph.chain import ChainWalk, compute_log_odds, load_candidates, walk_from_question
 from waylore.retrieval.graph.coverage import Coverage
 from waylore.retrieval.graph.features import (
     COVERAGE_FEATURES,
@@ -79,6 +79,22 @@ ODDS_SCALE = 10.0  # how much less the penalty pulls its weight to 0 than the ot
 Labels = npt.NDArray[np.bool_]
 Tables: TypeAlias = Mapping[str, Weights]
 FitTables: TypeAlias = Callable[[Sequence["Example"], float], Tables]
+
+
+class Labelled(Protocol):
+    """Rows of features, which of them are right, and how much they count."""
+
+    @property
+    def columns(self) -> Columns:
+        """The features by name."""
+
+    @property
+    def is_gold(self) -> Labels:
+        """Whether each row is right."""
+
+    @property
+    def weight(self) -> float:
+        """How much each row counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +155,13 @@ def _read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
-    """Return the candidates of a question, whatever the gate decides."""
+    question, chain_walk = yield from walk_from_text(query, recipe)
+    pool, _ = yield from load_candidates(question, chain_walk, recipe)
+    return pool
+
+
+def walk_from_text(query: Query, recipe: Recipe) -> Reads[tuple[GraphQuery, ChainWalk]]:
+    """Return the walk of a question, whatever the gate decides."""
     depth = recipe.hybrid.count_candidates(recipe.top_k)
     by_vector, by_keyword, links = yield from read_together(
         search_vectors(query, top_k=depth),
@@ -148,20 +170,18 @@ def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
     )
     rankings = {"vector": by_vector, "keyword": by_keyword}
     question = GraphQuery(query, links, rankings, rankings, fuse(rankings, recipe.hybrid), EPOCH)
-    question, chain_walk = yield from walk_from_question(question, recipe)
-    pool, _ = yield from load_candidates(question, chain_walk, recipe)
-    return pool
+    return (yield from walk_from_question(question, recipe))
 
 
 def fit(questions: Sequence[Example], penalty: float, *, without: Collection[str] = frozenset()) -> dict[str, Weights]:
     """Return the weights of both judgements. First judgements of a question use weights fitted without it."""
     names, more = ([n for n in features if n not in without] for features in (FIRST_FEATURES, SECOND_FEATURES))
-    first = _fit_weights(questions, names, penalty)
+    first = fit_weights(questions, names, penalty)
     second: list[Example] = []
     for fold in range(FOLDS // 2):
-        held_out = _fit_weights([q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], names, penalty)
+        held_out = fit_weights([q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], names, penalty)
         second += [replace(q, columns=_compute_second_features(q, held_out)) for q in questions[fold :: FOLDS // 2]]
-    return {"first": first, "second": _fit_weights(second, more, penalty)}
+    return {"first": first, "second": fit_weights(second, more, penalty)}
 
 
 def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables) -> dict[str, Weights]:
@@ -170,7 +190,7 @@ def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables)
     judged = [_compute_second_features(q, tables["first"]) for q in questions]
     odds = [{**columns, ODDS: compute_log_odds(columns, tables["second"])} for columns in judged]
     examples = [replace(q, columns=columns) for q, columns in zip(questions, odds, strict=True)]
-    fitted = dict(_fit_weights(examples, [*names, ODDS], penalty, {ODDS: ODDS_SCALE}))
+    fitted = dict(fit_weights(examples, [*names, ODDS], penalty, {ODDS: ODDS_SCALE}))
     corrected = [(name, fitted[name] + fitted[ODDS] * weight) for name, weight in tables["second"]]
     return {"first": tables["first"], "second": tuple(corrected)}
 
@@ -209,8 +229,8 @@ def _compute_second_features(question: Example, first: Weights) -> dict[str, Num
     return compute_second_features(question.columns, odds, question.bridges, question.coverage)
 
 
-def _fit_weights(
-    questions: Sequence[Example],
+def fit_weights(
+    questions: Sequence[Labelled],
     names: Iterable[str],
     penalty: float,
     scales: Mapping[str, float] = MappingProxyType({}),
@@ -260,13 +280,19 @@ def _fit_chosen(questions: Sequence[Example], fit_tables: FitTables) -> Tables:
 
 
 def _read_sets(options: argparse.Namespace) -> Iterator[Example]:
+    for store, embedder, dataset in index_training_sets(options):
+        yield from make_examples(store, embedder, dataset, CHAIN)
+
+
+def index_training_sets(options: argparse.Namespace) -> Iterator[tuple[Store, Embedder, Dataset]]:
+    """Yield each indexed set as a store, with the embedder; a set without triples as rules read it."""
     embedder = create_embedder(options)
     for name in options.sets:
         dataset = read_dataset(options.data / name)
         if not any(page.facts for page in dataset.pages):
             dataset = extract_from_text(dataset, RuleExtractor())
         with open_indexed(dataset, embedder, options.folder, options.store) as store:
-            yield from make_examples(store, embedder, dataset, CHAIN)
+            yield store, embedder, dataset
 
 
 def _read_folders(options: argparse.Namespace) -> Iterator[Example]:

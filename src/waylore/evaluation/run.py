@@ -93,7 +93,7 @@ def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion
     unit = find_unit(embedder.name) or measure_unit(embedder)
     query = Query(question.text, embedder.embed_query(question.text), make_filter(question), unit=unit)
     start = time.perf_counter()
-    result = search(store, None, query, recipe, now=EPOCH)
+    result = search(store, embedder, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start
     if result.missing:
         raise StoreUnavailable(f"{question.id} has an incomplete answer ({'; '.join(result.missing)}); run it again")

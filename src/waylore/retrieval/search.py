@@ -49,6 +49,7 @@ GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
         "activation": import_later("waylore.retrieval.graph.activation", "search_activation"),
         "citations": import_later("waylore.retrieval.graph.citations", "search_citations"),
         "chain": search_chain,
+        "deep": import_later("waylore.retrieval.graph.deep", "search_deep"),
     }
 )
 MAX_COMPARED = 100  # candidates that are compared with what was said later

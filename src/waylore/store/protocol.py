@@ -125,6 +125,10 @@ class Store(Protocol):
         """Find passages by cosine similarity, best first."""
         ...
 
+    def dense_many(self, vectors: Sequence[Vector], *, top_k: int, where: Filter = NO_FILTER) -> Sequence[Ranking]:
+        """Find passages for each of several vectors as `dense` does, in one scan, and the best few of each only."""
+        ...
+
     def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         """Find passages by BM25, best first. A passage must share a term with the query."""
         ...

@@ -29,6 +29,7 @@ Q = TypeVar("Q")
 
 RESULT_KINDS = {
     "dense": "passages",
+    "dense_many": "passages",
     "lexical": "passages",
     "cosines": "passages",
     "word_scores": "passages",
@@ -113,6 +114,8 @@ def count_items(answer: Any) -> int:
         return sum(len(value) if isinstance(value, tuple) else 1 for value in answer.values())
     if isinstance(answer, WayloreError):
         return 0
+    if isinstance(answer, list):
+        return sum(map(len, answer))
     return count_items(answer[0]) if answer and isinstance(answer[0], Mapping) else len(answer)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from waylore import names as naming
@@ -26,7 +27,7 @@ from waylore.testing.world import (
 from waylore.types.author import OWNER
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Entity, NewFact
-from waylore.types.search import Filter
+from waylore.types.search import NO_FILTER, Filter
 
 WORDS = "falcon harbour mill lantern river anvil orchard violin glacier saddle comet parsley".split()
 
@@ -42,6 +43,15 @@ class SearchingTests(StoreFixtures):
         found = store.dense(vector, top_k=7)
         assert [s.id for s in found] == [id_ for _, id_ in expected[:7]]
         assert [s.score for s in found] == pytest.approx([-c for c, _ in expected[:7]], abs=2e-3)
+
+    def test_many_vectors_find_what_each_finds(self, world: Store) -> None:
+        asked = [question(text) for text in ("king", "queen of Tours", "falcon", "king")]
+        for where in (NO_FILTER, PUBLIC, Filter(metadata={"lang": "fr"})):
+            alone = [world.dense(vector, top_k=2, where=where) for vector in asked]
+            assert list(world.dense_many(asked, top_k=2, where=where)) == alone
+        assert list(world.dense_many([], top_k=2)) == []
+        with pytest.raises(DimensionMismatch):
+            world.dense_many([question("king"), np.ones(3, dtype=np.float32)], top_k=2)
 
     def test_ties_are_broken_by_id(self, store: Store) -> None:
         pages = [page("The very same text.", uri=f"copy {i}") for i in range(12)]

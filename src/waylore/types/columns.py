@@ -27,6 +27,7 @@ Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 # Columns of FactColumns that are tuples, and those that are arrays; `vectors` are treated apart.
 ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
+NEUTRAL = 0.6  # the cosine that neither raises nor lowers the weight of a fact or passage
 NO_TIME = np.iinfo(np.int64).min  # the time of a turn without one
 NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed", "is_dated")
 # The same of TurnColumns.
@@ -136,6 +137,14 @@ class FactColumns(Groups[Fact]):
             return row.subject, row.predicate, row.object
         source, number = row
         return source.get_words(number)
+
+    def compute_cosines(self, question: Vector | None) -> Numbers:
+        """Return the cosine of each fact and a question, in order; facts without a vector get a neutral value."""
+        cosines = np.full(self.size, NEUTRAL)
+        if question is not None and self.has_vector.any():
+            near = np.einsum("ij,j->i", self.vectors, question)
+            cosines[self.has_vector] = near[self.has_vector]
+        return cosines
 
     def take(self, places: Sequence[int]) -> "FactColumns":
         """Return some of the rows, in the given order."""

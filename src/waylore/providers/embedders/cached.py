@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from waylore.errors import DimensionMismatch
-from waylore.protocols import Embedder, Vectors
+from waylore.protocols import Embedder, Vectors, embed_queries
 from waylore.providers.disk_cache import VECTORS, DiskCache
 from waylore.types.identity import identity
 from waylore.types.knowledge import Vector
@@ -43,8 +43,11 @@ class CachedEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question. A known question is read from the cache."""
-        embed = self._embedder.embed_query
-        return self._embed("query", [text], lambda missing: np.stack([*map(embed, missing)])).ravel()
+        return self.embed_queries([text]).ravel()
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each question. Known questions are read from the cache."""
+        return self._embed("query", texts, lambda missing: embed_queries(self._embedder, missing))
 
     def close(self) -> None:
         """Close the file. The wrapped embedder stays open."""

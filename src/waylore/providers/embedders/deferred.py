@@ -7,7 +7,7 @@ library of models: the caller passes the name and a function that loads the embe
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from waylore.protocols import Embedder, Vectors
+from waylore.protocols import Embedder, Vectors, embed_queries
 from waylore.types.knowledge import Vector
 
 
@@ -37,6 +37,10 @@ class DeferredEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question."""
         return self._embedder().embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return the unit vectors of questions."""
+        return embed_queries(self._embedder(), texts)
 
     def _embedder(self) -> Embedder:
         with self._loading:

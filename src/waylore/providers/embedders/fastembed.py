@@ -76,6 +76,10 @@ class FastEmbedder:
         """Return the unit vector of a question, with the prefix that the model needs."""
         return self._unit(self._model.query_embed(self._question + text)).ravel()
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each question. Each is embedded by itself: in a batch its vector would differ."""
+        return np.stack(list(map_in_context(self._pool, self.embed_query, texts)))
+
     def _rows(self, texts: list[str]) -> list[Vector]:
         return list(check_each(self._model.passage_embed(texts, batch_size=self._batch_size)))
 

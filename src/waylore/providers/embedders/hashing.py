@@ -59,6 +59,10 @@ class HashingEmbedder:
         """Return the unit vector of a question, the same as that of a passage."""
         return self.embed_passages([text]).ravel()
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each question."""
+        return self.embed_passages(texts)
+
     def _row(self, text: str) -> list[float]:
         row = [0.0] * self._dimension
         words = terms(text)

@@ -41,6 +41,10 @@ class Model2VecEmbedder:
         """Return the unit vector of a question, the same as that of a passage."""
         return self.embed_passages([text]).ravel()
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each question."""
+        return self.embed_passages(texts)
+
 
 def name_model(model: str | Path) -> str:
     """Return the name of a model, with a fingerprint of the weights if `model` is their directory."""

@@ -84,6 +84,10 @@ class OpenAIEmbedder:
         """Return the unit vector of a question, without waiting for passages."""
         return self._embed([self._query_prefix + text]).ravel()
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit row for each question, in one request."""
+        return self._embed([self._query_prefix + text for text in texts])
+
     def close(self) -> None:
         """Finish running requests, then stop the threads and close the connections."""
         self._pool.shutdown(cancel_futures=True)

@@ -7,7 +7,8 @@ questions. No model is called: every vector was stored. Without vectors, the wei
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, so
 from waylore.retrieval.graph.coverage import find_coverage
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
+    Bridges,
     Columns,
     Places,
     Pool,
@@ -27,7 +29,7 @@ from waylore.retrieval.graph.features import (
 )
 from waylore.retrieval.graph.linking import find_same_entities, load_merged_entities, weigh_seeds
 from waylore.retrieval.graph.routes import Crossing, find_paths, find_walk_paths
-from waylore.retrieval.graph.state import GraphQuery, GraphResult
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, Loaded
 from waylore.retrieval.graph.walk import (
     Neighbourhood,
     WalkResult,
@@ -41,7 +43,7 @@ from waylore.retrieval.order import KEPT_SHARE
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
-from waylore.types.knowledge import Document, Fact, Passage
+from waylore.types.knowledge import Fact, Passage, Vector
 from waylore.types.search import Placement, Ranking, Scored, TermCounts
 
 
@@ -61,6 +63,16 @@ class LocalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateRows:
+    """Candidates with their facts and mentions, and all passages that were read, each with its document."""
+
+    passages: tuple[Passage, ...]
+    facts: FactColumns
+    mentions: MentionColumns
+    loaded: Loaded
+
+
+@dataclass(frozen=True, slots=True)
 class ChainWalk:
     """A finished walk: the rows it read and the passages it reached.
 
@@ -74,28 +86,73 @@ class ChainWalk:
     result: WalkResult
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Candidates with their features, and the weights by which they are judged.
+
+    `best` has the number of the best bridge by candidate. `searches` has the search that each feature belongs to.
+    """
+
+    pool: Pool
+    bridges: Bridges
+    columns: Columns
+    weights: Weights
+    best: Mapping[int, int]
+    searches: Mapping[str, str] = field(default_factory=lambda: SECOND_FEATURES)
+
+    @property
+    def odds(self) -> Numbers:
+        """The log-odds of each candidate."""
+        return compute_log_odds(self.columns, self.weights)
+
+
 def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     """Rank the candidates of the walk and of hybrid search by the probability that they are part of the answer."""
     question, chain_walk = yield from walk_from_question(question, recipe)
     if question.query.vector is None:
-        ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
-        candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
-        paths = find_walk_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, recipe)
-        facts = _select_facts(question, chain_walk.neighbourhood, recipe)
-        return GraphResult(question.links, candidates, question.hybrid, paths, facts)
+        return rank_without_vectors(question, chain_walk, recipe)
     with question.trace.measure("pool"):
         pool, loaded = yield from load_candidates(question, chain_walk, recipe)
     with question.trace.measure("chain"):
-        bridges = find_bridges(pool, common=recipe.chain.common)
-        columns, best = compute_features(pool, question.query.vector, bridges)
-        first, weights = blend_weights(recipe.chain, pool)
-        columns = compute_second_features(columns, compute_log_odds(columns, first), bridges, pool.coverage)
-        judged = _rank_candidates(question, chain_walk, pool, columns, weights)
+        judgement = judge(pool, question.query.vector, recipe)
+    return make_result(question, chain_walk, judgement, loaded, recipe)
+
+
+def rank_without_vectors(question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe) -> GraphResult:
+    """Rank the candidates by the weighted sum of S5."""
+    ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
+    candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
+    paths = find_walk_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, recipe)
+    facts = _select_facts(question, chain_walk.neighbourhood, recipe)
+    return GraphResult(question.links, candidates, question.hybrid, paths, facts)
+
+
+def judge(pool: Pool, question: Vector, recipe: Recipe) -> Judgement:
+    """Judge the candidates twice, the second time together with those at the other ends of their bridges."""
+    bridges = find_bridges(pool, common=recipe.chain.common)
+    columns, best = compute_features(pool, question, bridges)
+    first, second = blend_weights(recipe.chain, pool)
+    columns = compute_second_features(columns, compute_log_odds(columns, first), bridges, pool.coverage)
+    return Judgement(pool, bridges, columns, second, best)
+
+
+def make_result(
+    question: GraphQuery,
+    chain_walk: ChainWalk,
+    judgement: Judgement,
+    loaded: Loaded,
+    recipe: Recipe,
+    rewritten: Mapping[str, Placement] = MappingProxyType({}),
+) -> GraphResult:
+    """Return the judged candidates with their paths. `rewritten` has the placements of rewrites, by candidate."""
+    with question.trace.measure("rank"):
+        judged = _rank_candidates(question, chain_walk, judgement, rewritten)
         candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
     with question.trace.measure("paths"):
+        pool, bridges = judgement.pool, judgement.bridges
         over = {
             pool.ids[place]: Crossing(pool.facts, int(bridges.fact[number]), int(bridges.end[number]))
-            for place, number in best.items()
+            for place, number in judgement.best.items()
         }
         paths = find_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, pool, over, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
@@ -104,7 +161,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
 
 def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
     """Return the log-odds of a logistic model: the sum of each feature times its weight."""
-    odds = np.full(len(columns["cosine"]), dict(weights)["bias"])
+    odds = np.full(len(next(iter(columns.values()))), dict(weights)["bias"])
     for name, weight in weights:
         odds += weight * columns[name] if name != "bias" else 0.0
     return odds
@@ -161,48 +218,57 @@ def _read_local_facts(
     return question, LocalFacts(frozenset(best), stated, mentioned, linked)
 
 
-def load_candidates(
-    question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe
-) -> Reads[tuple[Pool, dict[str, tuple[Passage, Document]]]]:
+def load_candidates(question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe) -> Reads[tuple[Pool, Loaded]]:
     """Load the best candidates of the walk and of hybrid search with their facts and mentions.
 
     Those of hybrid search are the best by the lists alone. Its best third, which stays in the answer, is loaded too.
     """
-    config, query, local = recipe.chain, question.query, chain_walk.local
+    config, local = recipe.chain, chain_walk.local
     walked = [s.id for s in chain_walk.result.passages[: config.walked]]
     listed = [f.id for f in chain_walk.listed[: config.hybrid]]
     wanted = list(dict.fromkeys([*walked, *listed]))
-    shown = list(dict.fromkeys([*wanted, *(f.id for f in question.hybrid[: recipe.top_k // KEPT_SHARE])]))
-    others = [id_ for id_ in wanted if id_ not in local.passages]
-    passages, sources, stated, mentioned, counted = yield from read_together(
-        read(Store.passages, shown, where=query.where, vectors=True),
-        read(Store.sources, shown, where=query.where),
-        read_passage_facts(query, others, recipe.walk, per_passage=config.facts_per_passage),
-        read(Store.entities_of_passages, others, per_passage=config.entities_per_passage, where=query.where),
-        read(Store.count_terms, query.text, where=query.where),
+    others = [f.id for f in question.hybrid[: recipe.top_k // KEPT_SHARE] if f.id not in wanted]
+    rows, counted = yield from read_together(
+        read_candidates(question, wanted, recipe, others=others, known=local),
+        read(Store.count_terms, question.query.text, where=question.query.where),
     )
-    loaded = {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources}
-    facts, mentions = join_facts([local.stated, stated]), join_mentions([local.mentioned, mentioned])
-    candidates = [passages[id_] for id_ in wanted if id_ in passages]
-    return _build_pool(question, chain_walk, candidates, facts, mentions, counted), loaded
+    return build_pool(question, chain_walk, rows, counted), rows.loaded
 
 
-def _build_pool(
+def read_candidates(
     question: GraphQuery,
-    chain_walk: ChainWalk,
-    passages: Sequence[Passage],
-    facts: FactColumns,
-    mentions: MentionColumns,
-    counted: TermCounts,
-) -> Pool:
+    wanted: Sequence[str],
+    recipe: Recipe,
+    *,
+    others: Sequence[str] = (),
+    known: LocalFacts | None = None,
+) -> Reads[CandidateRows]:
+    """Read candidates with their facts and mentions, and other passages alone. `known` has those that were read."""
+    config, where = recipe.chain, question.query.where
+    new = [id_ for id_ in wanted if known is None or id_ not in known.passages]
+    passages, sources, stated, mentioned = yield from read_together(
+        read(Store.passages, [*wanted, *others], where=where, vectors=True),
+        read(Store.sources, [*wanted, *others], where=where),
+        read_passage_facts(question.query, new, recipe.walk, per_passage=config.facts_per_passage),
+        read(Store.entities_of_passages, new, per_passage=config.entities_per_passage, where=where),
+    )
+    return CandidateRows(
+        tuple(passages[id_] for id_ in wanted if id_ in passages),
+        join_facts([known.stated, stated]) if known else stated,
+        join_mentions([known.mentioned, mentioned]) if known else mentioned,
+        {id_: (passage, sources[id_]) for id_, passage in passages.items() if id_ in sources},
+    )
+
+
+def build_pool(question: GraphQuery, chain_walk: ChainWalk, rows: CandidateRows, counted: TermCounts) -> Pool:
     """Put the candidates into columns. Candidates without a vector are left out."""
-    vectors = {p.id: p.vector for p in passages if p.vector is not None}
-    passages = [p for p in passages if p.id in vectors]
+    vectors = {p.id: p.vector for p in rows.passages if p.vector is not None}
+    passages = [p for p in rows.passages if p.id in vectors]
     activation = {s.id: s.score for s in chain_walk.result.passages}
     words = {s.id: s.score for s in _scale_to_best(question.rankings["keyword"])}
-    stated, stating = _place_rows(facts.of, tuple(vectors))
-    mentioned, mentioning = _place_rows(mentions.of, tuple(vectors))
-    facts = facts.take(stated)
+    stated, stating = _place_rows(rows.facts.of, tuple(vectors))
+    mentioned, mentioning = _place_rows(rows.mentions.of, tuple(vectors))
+    facts = rows.facts.take(stated)
     return Pool(
         ids=tuple(vectors),
         vectors=np.stack(list(vectors.values())),
@@ -210,10 +276,10 @@ def _build_pool(
         activation=np.array([activation.get(id_, 0.0) for id_ in vectors]),
         facts=facts,
         stating=stating,
-        mentions=mentions.take(mentioned),
+        mentions=rows.mentions.take(mentioned),
         mentioning=mentioning,
         named=frozenset(question.starts),
-        pages=len({p.document_id for p in passages}),
+        documents=tuple(p.document_id for p in passages),
         coverage=find_coverage(counted, passages, facts),
     )
 
@@ -226,20 +292,25 @@ def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[list[int], Place
 
 
 def _rank_candidates(
-    question: GraphQuery, chain_walk: ChainWalk, pool: Pool, columns: Columns, weights: Weights
+    question: GraphQuery, chain_walk: ChainWalk, judgement: Judgement, rewritten: Mapping[str, Placement]
 ) -> tuple[FusedCandidate, ...]:
     """Rank candidates by probability and give each search its share of it."""
-    probability = 1.0 / (1.0 + np.exp(-compute_log_odds(columns, weights)))
-    lifts = _compute_lifts(columns, weights)
+    pool = judgement.pool
+    probability = 1.0 / (1.0 + np.exp(-judgement.odds))
+    lifts = _compute_lifts(judgement)
     total = sum(lifts.values())
     shares = {search: probability * lift / total for search, lift in lifts.items()}
     rankings = {
         "vector": question.rankings["vector"],
         "keyword": question.rankings["keyword"],
         "walk": chain_walk.result.passages,
-        "chain": _rank_by(pool, columns["bridge_cosine"]),
+        "chain": _rank_by(pool, judgement.columns["bridge_cosine"]),
     }
-    places = {name: {s.id: (rank, s.score) for rank, s in enumerate(r, 1)} for name, r in rankings.items()}
+    places = {
+        name: {s.id: Placement(name, rank, s.score, 0.0) for rank, s in enumerate(ranking, 1)}
+        for name, ranking in rankings.items()
+    }
+    places["rewrite"] = dict(rewritten)
     return sort_by_score({id_: _make_placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
 
 
@@ -262,10 +333,7 @@ def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate]) -> tup
 
 
 def _make_placements(
-    id_: str,
-    place: int,
-    places: Mapping[str, Mapping[str, tuple[int, float]]],
-    shares: Mapping[str, Numbers],
+    id_: str, place: int, places: Mapping[str, Mapping[str, Placement]], shares: Mapping[str, Numbers]
 ) -> list[Placement]:
     """Return the placements of a candidate.
 
@@ -275,19 +343,20 @@ def _make_placements(
     merits = dict.fromkeys(finders, 0.0)
     for search, share in shares.items():
         merits[search if search in merits else finders[0]] += float(share[place])
-    return [Placement(search, *places[search][id_], round(share, 6)) for search, share in merits.items()]
+    return [places[search][id_]._replace(share=round(share, 6)) for search, share in merits.items()]
 
 
-def _compute_lifts(columns: Columns, weights: Weights) -> dict[str, Numbers]:
+def _compute_lifts(judgement: Judgement) -> dict[str, Numbers]:
     """Return how far each search lifts the log-odds of each candidate above the lowest of them.
 
     If nothing lifts a candidate, for example because it is the only one, all searches get equal shares.
     """
-    lifts = {search: np.full(len(columns["cosine"]), 1e-6) for search in SECOND_FEATURES.values()}
-    for name, weight in weights:
+    searches = judgement.searches
+    lifts = {search: np.full(len(judgement.pool.ids), 1e-6) for search in searches.values()}
+    for name, weight in judgement.weights:
         if name != "bias":
-            effect = weight * columns[name]
-            lifts[SECOND_FEATURES[name]] = lifts[SECOND_FEATURES[name]] + effect - effect.min()
+            effect = weight * judgement.columns[name]
+            lifts[searches[name]] = lifts[searches[name]] + effect - effect.min()
     return lifts
 
 

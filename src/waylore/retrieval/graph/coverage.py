@@ -7,7 +7,7 @@ the passage that leads there lacks. No model is called.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ class Coverage:
     `title_shares` has the share of the question's terms among the terms of each title.
     """
 
+    counted: TermCounts
+    terms: tuple[str, ...]
     weights: Numbers
     texts: Numbers
     titles: Numbers
@@ -46,11 +48,24 @@ def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactC
     finder = _TermFinder(rarest)
     titles = finder.mark([passage.title] for passage in passages)
     return Coverage(
+        counted,
+        tuple(rarest),
         weights=idf / max(idf.sum(), 1e-9),
         texts=finder.mark((passage.title, passage.text) for passage in passages),
         titles=titles,
         title_shares=titles.sum(axis=1) / [max(len({*terms(passage.title)}), 1) for passage in passages],
         facts=finder.mark(facts.get_words(place) for place in range(facts.size)),
+    )
+
+
+def join_coverage(one: Coverage, other: Coverage) -> Coverage:
+    """Return the coverage of the candidates of two pools, which has the same terms."""
+    return replace(
+        one,
+        texts=np.concatenate([one.texts, other.texts]),
+        titles=np.concatenate([one.titles, other.titles]),
+        title_shares=np.concatenate([one.title_shares, other.title_shares]),
+        facts=np.concatenate([one.facts, other.facts]),
     )
 
 

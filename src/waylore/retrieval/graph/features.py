@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.config import ChainConfig, Weights
-from waylore.retrieval.graph.coverage import Coverage, compute_coverage, compute_need, find_best_at
-from waylore.retrieval.graph.similarity import compute_cosines
-from waylore.types.columns import FactColumns, MentionColumns, Numbers
+from waylore.retrieval.graph.coverage import Coverage, compute_coverage, compute_need, find_best_at, join_coverage
+from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions
 from waylore.types.knowledge import Vector
 
 Places = npt.NDArray[np.int64]
@@ -84,7 +83,7 @@ class Pool:
     """The candidates in columns: vectors, scores, the facts they state and the entities they mention.
 
     Facts and mentions are in the order of the candidates; `stating` and `mentioning` have the place of the candidate
-    of each. `pages` is the number of documents that the candidates are of.
+    of each. `documents` has the document of each candidate.
     """
 
     ids: tuple[str, ...]
@@ -96,8 +95,25 @@ class Pool:
     mentions: MentionColumns
     mentioning: Places
     named: frozenset[str]
-    pages: int
+    documents: tuple[str, ...]
     coverage: Coverage
+
+
+def join_pools(one: Pool, other: Pool) -> Pool:
+    """Return a pool of the candidates of two pools of one question, which share none."""
+    return Pool(
+        ids=one.ids + other.ids,
+        vectors=np.concatenate([one.vectors, other.vectors]),
+        keyword=np.concatenate([one.keyword, other.keyword]),
+        activation=np.concatenate([one.activation, other.activation]),
+        facts=join_facts([one.facts, other.facts]),
+        stating=np.concatenate([one.stating, other.stating + len(one.ids)]),
+        mentions=join_mentions([one.mentions, other.mentions]),
+        mentioning=np.concatenate([one.mentioning, other.mentioning + len(one.ids)]),
+        named=one.named,
+        documents=one.documents + other.documents,
+        coverage=join_coverage(one.coverage, other.coverage),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +165,7 @@ def _expand(first: Places, number: Places) -> Places:
 def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[dict[str, Numbers], dict[int, int]]:
     """Return the features of the first judgement by name, and the number of the best bridge by candidate."""
     cosine = np.einsum("ij,j->i", pool.vectors, question).astype(np.float64)
-    fact_cosines = compute_cosines(question, pool.facts)
+    fact_cosines = pool.facts.compute_cosines(question)
     is_named = np.array([id_ in pool.named for id_ in pool.mentions.entities], np.bool_)
     own = {
         "cosine": cosine,
@@ -191,8 +207,13 @@ def blend_weights(config: ChainConfig, pool: Pool) -> tuple[Weights, Weights]:
     If each candidate is a page of its own, a name leads to the passage that tells of it. A long page has many passages
     that its name leads to, so their own words decide.
     """
-    long = min((1.0 - pool.pages / len(pool.ids)) / LONG_SHARE, 1.0)
+    long = compute_long_share(pool)
     return _blend(config.first, config.long_first, long), _blend(config.second, config.long_second, long)
+
+
+def compute_long_share(pool: Pool) -> float:
+    """Return how far the candidates count as parts of long pages: 0 if each is a page of its own, at most 1."""
+    return min((1.0 - len({*pool.documents}) / len(pool.ids)) / LONG_SHARE, 1.0)
 
 
 def _blend(of_short: Weights, of_long: Weights, long: float) -> Weights:

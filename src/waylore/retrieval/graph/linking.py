@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from waylore.config import LinkingConfig, ResolutionConfig
 from waylore.names import is_short, list_matching_keys
 from waylore.retrieval.graph.same_as import find_merges
-from waylore.retrieval.graph.similarity import compute_cosines
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.text import STOP_WORDS, count_occurrences, is_unspaced, normalise, split_units
@@ -150,7 +149,7 @@ def weigh_seeds(
     query: Query, links: Sequence[LinkedEntity], facts: FactColumns, config: LinkingConfig
 ) -> dict[str, float]:
     """Return the weights of the entities where the walk starts: links and the ends of the best facts."""
-    cosines = compute_cosines(query.vector, facts).tolist()
+    cosines = facts.compute_cosines(query.vector).tolist()
     best = sorted(range(facts.size), key=lambda place: (-cosines[place], facts.ids[place]))[: config.max_facts]
     end_cosines: dict[str, list[float]] = defaultdict(list)
     for place in best:

@@ -14,7 +14,6 @@ from waylore.recipes import Recipe
 from waylore.retrieval.graph.features import Pool
 from waylore.retrieval.graph.paths import PathsByPassage, Trails, build_adjacency, find_trails
 from waylore.retrieval.graph.same_as import map_end_names
-from waylore.retrieval.graph.similarity import compute_cosines
 from waylore.retrieval.graph.state import GraphQuery
 from waylore.retrieval.graph.walk import Neighbourhood
 from waylore.store.rows import group_pairs
@@ -114,7 +113,7 @@ def _find_direct_paths(question: GraphQuery, active: Activation, pool: Pool) -> 
     mentions = zip(pool.mentions.entities, pool.mentions.of, strict=True)
     named = sorted((pair for pair in mentions if pair[0] in starts), key=lambda pair: active.get(pair[0], 0.0))
     paths: dict[str, FindPath] = {passage: partial(GraphPath, starts[entity]) for entity, passage in named}
-    cosines = compute_cosines(question.query.vector, facts)
+    cosines = facts.compute_cosines(question.query.vector)
     ends = zip(facts.subjects, facts.objects, facts.is_typed.tolist(), strict=True)
     stated = [
         place

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from waylore.config import ResolutionConfig, TrustConfig, WalkConfig
 from waylore.names import list_word_keys
 from waylore.retrieval.graph.same_as import find_merges, map_end_names
-from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
 from waylore.retrieval.graph.validity import select_current, select_stated
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together
@@ -25,6 +24,7 @@ from waylore.store.rows import group_pairs
 from waylore.text import normalise
 from waylore.types.columns import (
     MICROSECOND,
+    NEUTRAL,
     FactColumns,
     MentionColumns,
     Numbers,
@@ -157,7 +157,7 @@ def gather(
     passages.
     """
     seeds, known = yield from _read_hops(query, weights, facts, read_before, config)
-    promising = _rank_promising(known, set(seeds), compute_cosines(query.vector, known))
+    promising = _rank_promising(known, set(seeds), known.compute_cosines(query.vector))
     own = [scored.id for scored in hybrid]
     merged, mentions, cosines = yield from _read_surroundings(
         query, [*sorted(seeds), *promising], len(seeds), known, own, config, resolution
@@ -166,7 +166,7 @@ def gather(
     mentions = _drop_repeated(join_mentions([mentions, mentioned]))
     passages = sorted({*own, *mentions.passages})
     near = {id_: cosines.get(id_, NEUTRAL) for id_ in passages}
-    return Neighbourhood(seeds, known, compute_cosines(query.vector, known), mentions, near)
+    return Neighbourhood(seeds, known, known.compute_cosines(query.vector), mentions, near)
 
 
 def _drop_repeated(mentions: MentionColumns) -> MentionColumns:
@@ -192,7 +192,7 @@ def _read_hops(
     known, walked = facts, set(seeds)
     for hop in range(config.max_hops):
         if hop:
-            frontier = _rank_promising(known, walked, compute_cosines(query.vector, known))[: config.frontier]
+            frontier = _rank_promising(known, walked, known.compute_cosines(query.vector))[: config.frontier]
             walked.update(frontier)
             listed = yield from read_entity_facts(query, frontier, config)
         known = _add_new(known, listed, config)

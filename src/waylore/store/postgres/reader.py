@@ -29,6 +29,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
         verb.__name__: verb
         for verb in (
             searching.dense,
+            searching.dense_many,
             searching.lexical,
             searching.nearest_entities,
             searching.cosines,

@@ -63,6 +63,11 @@ def dense(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]
     return _rank_by_cosine(found, vector, top_k)
 
 
+def dense_many(scope: PostgresScope, vectors: Sequence[Vector], *, top_k: int) -> Steps[Sequence[Ranking]]:
+    """Find passages for each of several vectors, in one round trip."""
+    return (yield from run_together([dense(scope, vector, top_k=top_k) for vector in vectors]))
+
+
 def nearest_entities(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]:
     """Find entities by the cosine similarity of their names, best first."""
     if not is_embedded(scope.collection.statistics, vector):

@@ -160,6 +160,10 @@ class PostgresStore:
         """Find passages by cosine similarity, best first."""
         return self._answer(make_request(Store.dense, vector, top_k=top_k, where=where))
 
+    def dense_many(self, vectors: Sequence[Vector], *, top_k: int, where: Filter = NO_FILTER) -> Sequence[Ranking]:
+        """Find passages for each of several vectors as `dense` does, in one round trip."""
+        return self._answer(make_request(Store.dense_many, vectors, top_k=top_k, where=where))
+
     def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         """Find passages by BM25, best first. A passage must share a term with the query."""
         return self._answer(make_request(Store.lexical, query, top_k=top_k, where=where))

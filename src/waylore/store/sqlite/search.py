@@ -24,6 +24,7 @@ from waylore.types.search import Ranking, Scored, TermCounts
 
 SQL = load_queries("waylore.store.sqlite")
 MIN_CANDIDATES = 2_000  # minimum number of rows, nearest by bits, that are ranked by their vectors
+MIN_OF_MANY = 200  # the same, if several vectors find a few rows each
 MIN_BLOCK_ROWS = 64  # a block with fewer rows of the caller is not read: reading their vectors costs less
 POSTINGS_PER_ROW = 25  # reading a passage of the caller costs as much as skipping this many postings of others
 MAX_TIE_FACTOR = 8  # at most this many times the candidates, if more rows are equally near
@@ -33,13 +34,32 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     """Find passages by cosine similarity, best first."""
     if not is_embedded(scope.collection.statistics, vector):
         return ()
-    wanted = max(MIN_CANDIDATES, 2 * top_k)
-    if scope.needs_words:
-        near = _take_nearest_rows(db, _list_rows(db, scope), vector, wanted)
-    else:
-        firsts, far = _scan_blocks(db, scope, "passage", vector)
-        near = _take_nearest(firsts, _hide(far, firsts, _list_expired(db, scope)), wanted)
+    [near] = _find_near(db, scope, [vector], max(MIN_CANDIDATES, 2 * top_k))
     return _rank_by_cosine(db, "passage", near, vector, top_k)
+
+
+def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vector], *, top_k: int) -> list[Ranking]:
+    """Find passages for each of several vectors. Blocks and vectors are read once."""
+    if not questions or not all(is_embedded(scope.collection.statistics, vector) for vector in questions):
+        return [() for _ in questions]
+    near = _find_near(db, scope, questions, max(MIN_OF_MANY, 2 * top_k))
+    rows = np.unique(np.concatenate([np.empty(0, np.int64), *near]))
+    codes = vectors.join_codes([_read_vectors(db, "passage", rows)], len(questions[0]))
+    rankings = []
+    for vector, own in zip(questions, near, strict=True):
+        scores = vectors.compute_cosines([codes[np.searchsorted(rows, own)].tobytes()], vector)
+        rankings.append(_rank(db, "passage", own.tolist(), scores, top_k))
+    return rankings
+
+
+def _find_near(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vector], wanted: int) -> list[Rows]:
+    """Return, for each vector, the rows of passages that are nearest by bits: at least `wanted`, or all."""
+    if scope.needs_words:
+        rows = _list_rows(db, scope)
+        return [_take_nearest_rows(db, rows, vector, wanted) for vector in questions]
+    scans = _scan_blocks(db, scope, "passage", questions)
+    expired = _list_expired(db, scope)
+    return [_take_nearest(firsts, _hide(far, firsts, expired), wanted) for firsts, far in scans]
 
 
 def nearest_entities(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int) -> Ranking:
@@ -47,7 +67,7 @@ def nearest_entities(db: apsw.Connection, scope: SqliteScope, vector: Vector, *,
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     wanted = max(MIN_CANDIDATES, 2 * top_k)
-    firsts, far = _scan_blocks(db, scope, "entity", vector)
+    [(firsts, far)] = _scan_blocks(db, scope, "entity", [vector])
     if not scope.is_everything:
         far = _mask(far, firsts, _find_visible(db, scope, firsts, far, wanted))
     return _rank_by_cosine(db, "entity", _take_nearest(firsts, far, wanted), vector, top_k)
@@ -164,10 +184,12 @@ def _count_seen(db: apsw.Connection, scope: SqliteScope, limit: int) -> int:
 
 
 def _scan_blocks(
-    db: apsw.Connection, scope: SqliteScope, kind: str, vector: Vector
-) -> tuple[Rows, npt.NDArray[np.uint16]]:
-    """Return the blocks of a collection, and the distance of each of their rows by bits."""
-    return _compare_blocks(db.execute(SQL["blocks"], {"collection": scope.collection.row, "kind": kind}), vector)
+    db: apsw.Connection, scope: SqliteScope, kind: str, questions: Sequence[Vector]
+) -> list[tuple[Rows, npt.NDArray[np.uint16]]]:
+    """Return, for each vector, the blocks of a collection, and the distance of each of their rows by bits."""
+    found = db.execute(SQL["blocks"], {"collection": scope.collection.row, "kind": kind})
+    blocks = found if len(questions) == 1 else found.fetchall()
+    return [_compare_blocks(blocks, vector) for vector in questions]
 
 
 def _compare_blocks(blocks: Iterable[Any], vector: Vector) -> tuple[Rows, npt.NDArray[np.uint16]]:

@@ -175,6 +175,11 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return searching.dense(db, scope, vector, top_k=top_k)
 
+    def dense_many(self, vectors: Sequence[Vector], *, top_k: int, where: Filter = NO_FILTER) -> Sequence[Ranking]:
+        """Find passages for each of several vectors as `dense` does, in one scan."""
+        with self._snapshot(where) as (db, scope):
+            return searching.dense_many(db, scope, vectors, top_k=top_k)
+
     def lexical(self, query: str, *, top_k: int, where: Filter = NO_FILTER) -> Ranking:
         """Find passages by BM25, best first. A passage must share a term with the query."""
         with self._snapshot(where) as (db, scope):

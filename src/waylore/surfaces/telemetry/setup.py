@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from waylore.protocols import Embedder, Observer, Vectors
+from waylore.protocols import Embedder, Observer, Vectors, embed_queries
 from waylore.providers.optional import require_extra
 from waylore.settings.sections import TelemetrySettings
 from waylore.surfaces.telemetry.outcomes import log_errors
@@ -95,6 +95,11 @@ class ObservedEmbedder:
         """Return the vector of a query."""
         with self.telemetry.observe_embedding(self.embedder, "query", 1):
             return self.embedder.embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of queries."""
+        with self.telemetry.observe_embedding(self.embedder, "query", len(texts)):
+            return embed_queries(self.embedder, texts)
 
 
 @cache

@@ -68,7 +68,7 @@ def make_pool(candidates: Sequence[Candidate], named: str = "", pages: int | Non
         mentions=to_mention_columns({str(place): of_one for place, of_one in enumerate(mentions)}),
         mentioning=np.repeat(np.arange(len(candidates)), [len(of_one) for of_one in mentions]),
         named=frozenset(entity_id(name) for name in named),
-        pages=len(candidates) if pages is None else pages,
+        documents=tuple(str(min(place, (pages or len(candidates)) - 1)) for place in range(len(candidates))),
         coverage=find_coverage(
             TermCounts(100, {"harbour": 10, "winter": 1}),
             [Passage(str(place), "", c.text, c.title) for place, c in enumerate(candidates)],

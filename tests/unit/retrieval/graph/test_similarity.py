@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from unit.retrieval.samples import make_fact
-from waylore.retrieval.graph.similarity import NEUTRAL, compute_cosines
-from waylore.types.columns import to_fact_columns
+from waylore.types.columns import NEUTRAL, to_fact_columns
 from waylore.types.knowledge import Fact, Vector
 
 ADA, BYRON, KIEL = (
@@ -22,7 +21,7 @@ def make_vector(*values: float) -> Vector:
 
 
 def compute(question: Vector | None, *facts: Fact) -> list[float]:
-    return list(compute_cosines(question, to_fact_columns({"": facts})))
+    return list(to_fact_columns({"": facts}).compute_cosines(question))
 
 
 def test_cosine_without_fact_vector_is_neutral() -> None:

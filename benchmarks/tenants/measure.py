@@ -102,7 +102,9 @@ def measure_milliseconds(
     """Return p50, p95 and the median of each stage, in milliseconds."""
     taken: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for number, of_tenant in queries.items():
-        for name, stages in measure_stages(stores[number], of_tenant, [RECIPES["hybrid"], RECIPES["chain"]]).items():
+        for name, stages in measure_stages(
+            stores[number], None, of_tenant, [RECIPES["hybrid"], RECIPES["chain"]]
+        ).items():
             for stage, times in stages.items():
                 taken[name][stage].extend(1000 * t for t in times)
     return {

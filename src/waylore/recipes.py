@@ -126,7 +126,6 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         recipe.name: recipe
         for recipe in (
             CHAIN,
-            DEEP,
             HYBRID,
             VECTOR,
             KEYWORD,
@@ -135,6 +134,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             GUIDED,
             ACTIVATION,
             CITATIONS,
+            DEEP,
             GRAPH_ONLY,
             CONVERSATION,
             MIXED,

@@ -104,7 +104,7 @@ def test_weights_of_a_score_add_up_to_one() -> None:
 
 
 def test_recipes_are_found_by_name() -> None:
-    graphs = ["neighbourhood", "specified", "guided", "activation", "citations", "graph_only"]
+    graphs = ["neighbourhood", "specified", "guided", "activation", "citations", "deep", "graph_only"]
     assert [*RECIPES] == ["chain", "hybrid", "vector", "keyword", *graphs, "conversation", "mixed"]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert [name for name, recipe in RECIPES.items() if recipe.graph] == ["chain", *graphs, "mixed"]

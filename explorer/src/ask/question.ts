@@ -13,6 +13,7 @@ export const METHODS: ReadonlyArray<readonly [string, string]> = [
   ["guided", "guided: new searches along the graph"],
   ["activation", "activation: trust, age and use"],
   ["citations", "citations: what cites what"],
+  ["deep", "deep: asks again for what is left open"],
   ["graph_only", "graph only"],
   ["conversation", "conversation: turns and those around them"],
   ["mixed", "mixed: documents and turns"],

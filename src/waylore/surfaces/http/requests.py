@@ -49,6 +49,7 @@ MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for t
     "guided",
     "activation",
     "citations",
+    "deep",
     "graph_only",
     "conversation",
     "mixed",

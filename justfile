@@ -152,8 +152,9 @@ benchmarks folder:
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --set {{small}} --rates 5 --seconds 4 --collections 1 --workers 2
     python -m waylore.evaluation.fit --data {{sets}} --sets hotpotqa-train100 {{hashed}} --folder {{folder}}
+    python -m waylore.evaluation.deep --data {{sets}} --sets {{small}} {{hashed}} --folder {{folder}}
     python -m waylore.evaluation --data {{sets}} --sets {{small}} locomo --sample 10 {{hashed}} --folder {{folder}} \
-      --recipes hybrid vector keyword neighbourhood guided activation citations chain --json {{folder}}/evaluation.json
+      --recipes hybrid vector keyword neighbourhood guided activation citations chain deep --json {{folder}}/evaluation.json
     python -m waylore.evaluation --data {{sets}} --sets {{small}} --sample 5 {{hashed}} --read-by rules
     python -m benchmarks.stores --data {{sets}} --sets {{small}} --sample 5 {{hashed}}
     python -m waylore.evaluation --folders {{folders}} --only notes --sets --json {{folder}}/set_answers.json

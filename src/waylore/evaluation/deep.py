@@ -10,7 +10,6 @@ question are not asked: they added nothing.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,19 +26,19 @@ from waylore.evaluation.fit import (
     index_training_sets,
     make_examples,
     walk_from_text,
+    write_tables,
 )
 from waylore.evaluation.index import add_embedder_options
 from waylore.protocols import Embedder, embed_queries
 from waylore.recipes import CHAIN, DEEP, Recipe
 from waylore.retrieval.graph.chain import ChainWalk, Judgement, compute_log_odds, judge, load_candidates
-from waylore.retrieval.graph.deep import ODDS, extend_pool, judge_again
+from waylore.retrieval.graph.deep import ODDS, extend_pool, judge_again, list_pairs
 from waylore.retrieval.graph.features import Columns
 from waylore.retrieval.graph.rewrites import (
     CHOICE_FEATURES,
     REWRITE_FEATURES,
     Pairs,
     choose_rewrites,
-    find_pairs,
     write_all,
 )
 from waylore.retrieval.graph.state import GraphQuery
@@ -78,10 +77,13 @@ def ask_questions(
 ) -> Iterator[tuple[list[Asked], Recipe]]:
     """Yield the questions of each fold after a second judgement that was fitted without them, and its recipe."""
     ids = {c.document.uri: p.id for c in dataset.pages for p in c.passages}
+    examples = [
+        list(make_examples(store, embedder, replace(dataset, questions=(question,)), CHAIN))
+        for question in dataset.questions
+    ]
     for fold in range(FOLDS):
-        others = [q for place, q in enumerate(dataset.questions) if place % FOLDS != fold]
-        examples = list(make_examples(store, embedder, replace(dataset, questions=tuple(others)), CHAIN))
-        tables = fit(examples, penalty)
+        others = [each for place, of_one in enumerate(examples) if place % FOLDS != fold for each in of_one]
+        tables = fit(others, penalty)
         recipe = replace(DEEP, chain=replace(DEEP.chain, first=tables["first"], second=tables["second"]))
         asked = [_ask(store, embedder, q, ids, recipe) for q in dataset.questions[fold::FOLDS]]
         yield [each for each in asked if each.pairs.sources], recipe
@@ -90,9 +92,7 @@ def ask_questions(
 def _ask(store: Store, embedder: Embedder, question: EvaluationQuestion, ids: dict[str, str], recipe: Recipe) -> Asked:
     vector = embedder.embed_query(question.text)
     query, walk, judgement = run_stage(store, _judge(Query(question.text, vector), embedder, recipe))
-    pool = judgement.pool
-    cosines = pool.facts.compute_cosines(vector)
-    pairs = find_pairs(question.text, pool, judgement.odds, cosines, walk.result.entities, recipe.deep)
+    pool, pairs = judgement.pool, list_pairs(query, walk, judgement, recipe)
     gold = frozenset(ids[uri] for uri in question.gold)
     own = store.dense(vector, top_k=DEPTH)
     mentioned = store.entities_of_passages(sorted(gold), per_passage=DEPTH)
@@ -136,14 +136,12 @@ def compute_third(store: Store, embedder: Embedder, asked: Asked, choice: Weight
     rewrites = choose_rewrites(asked.query.query.text, pool, asked.pairs, scores, recipe.deep)
     vectors = embed_queries(embedder, [rewrite.text for rewrite in rewrites])
     extended, _ = run_stage(store, extend_pool(asked.query, asked.walk, pool, vectors, recipe))
-    second = asked.judgement if extended is pool else judge(extended, vector, recipe)
-    third, _ = judge_again(second, vectors, rewrites, recipe, known=len(pool.ids))
-    is_gold = np.array([id_ in asked.gold for id_ in extended.ids], np.bool_)
-    return Rows({**third.columns, ODDS: second.odds}, is_gold)
+    third, _ = judge_again(asked.judgement, extended, vector, rewrites, vectors, recipe)
+    return Rows(third.columns, np.array([id_ in asked.gold for id_ in extended.ids], np.bool_))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Fit and print both tables, and write them if a file is given."""
+    """Fit both tables, print all, and write them if a file is given."""
     options = _parse_options(arguments)
     asked: list[Asked] = []
     rows: list[Rows] = []
@@ -159,10 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
     tables = dict(load_weights())
     tables["choice"] = fit_choice(asked, options.penalty)
     tables["third"] = fit_weights(rows, [ODDS, *REWRITE_FEATURES], options.penalty)
-    rounded = {table: {n: round(w, 4) for n, w in weights} for table, weights in tables.items()}
-    print(json.dumps({table: rounded[table] for table in ("choice", "third")}, indent=2))
-    if options.write:
-        options.write.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    write_tables(tables, options.write)
 
 
 def _parse_options(arguments: list[str] | None) -> argparse.Namespace:

@@ -266,11 +266,16 @@ def main(arguments: list[str] | None = None) -> None:
         plain = _fit_chosen(of_first, partial(fit, without=COVERAGE_FEATURES))
         fitted = _fit_chosen(list(_read_folders(options)), partial(fit_long_pages, tables=plain))
         tables |= {"long_first": fitted["first"], "long_second": fitted["second"]}
+    write_tables(tables, options.write)
+
+
+def write_tables(tables: Tables, file: Path | None) -> None:
+    """Print the tables of the package, and write them if a file is given."""
     rounded = {table: {n: round(w, 4) for n, w in weights} for table, weights in tables.items()}
     text = json.dumps(rounded, indent=2) + "\n"
     print(text, end="")
-    if options.write:
-        options.write.write_text(text, encoding="utf-8")
+    if file:
+        file.write_text(text, encoding="utf-8")
 
 
 def _fit_chosen(questions: Sequence[Example], fit_tables: FitTables) -> Tables:

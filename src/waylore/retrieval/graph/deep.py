@@ -26,6 +26,7 @@ from waylore.retrieval.graph.chain import (
 from waylore.retrieval.graph.features import SECOND_FEATURES, Pool, compute_long_share, join_pools
 from waylore.retrieval.graph.rewrites import (
     REWRITE_FEATURES,
+    Pairs,
     Rewrite,
     choose_rewrites,
     compute_rewrite_features,
@@ -34,6 +35,7 @@ from waylore.retrieval.graph.rewrites import (
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, Loaded
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
+from waylore.types.knowledge import Vector
 from waylore.types.search import Placement
 
 NO_EMBEDDER = "rewrite: there is no embedder, so the answer is that of chain"
@@ -65,19 +67,23 @@ def search_deep(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     pool, more = extended
     with question.trace.measure("judge again"):
         rewrites = rewrites[: len(vectors)]
-        second = judgement if pool is judgement.pool else judge(pool, vector, recipe)
-        third, best = judge_again(second, vectors, rewrites, recipe, known=len(judgement.pool.ids))
+        third, best = judge_again(judgement, pool, vector, rewrites, vectors, recipe)
     placements = _place_rewrites(pool, third, rewrites, best)
     return make_result(question, chain_walk, third, {**loaded, **more}, recipe, placements)
 
 
 def write_rewrites(question: GraphQuery, chain_walk: ChainWalk, judgement: Judgement, recipe: Recipe) -> list[Rewrite]:
     """Choose the entities of the best candidates by which the question is asked again."""
-    pool, text, odds = judgement.pool, question.query.text, judgement.odds
-    cosines = pool.facts.compute_cosines(question.query.vector)
-    pairs = find_pairs(text, pool, odds, cosines, chain_walk.result.entities, recipe.deep)
+    pairs = list_pairs(question, chain_walk, judgement, recipe)
     scores = compute_log_odds(pairs.columns, recipe.deep.choice)
-    return choose_rewrites(text, pool, pairs, scores, recipe.deep)
+    return choose_rewrites(question.query.text, judgement.pool, pairs, scores, recipe.deep)
+
+
+def list_pairs(question: GraphQuery, chain_walk: ChainWalk, judgement: Judgement, recipe: Recipe) -> Pairs:
+    """Return the best candidates with the entities that they lead to."""
+    cosines = judgement.pool.facts.compute_cosines(question.query.vector)
+    active = chain_walk.result.entities
+    return find_pairs(question.query.text, judgement.pool, judgement.odds, cosines, active, recipe.deep)
 
 
 def embed_rewrites(question: GraphQuery, rewrites: Sequence[Rewrite]) -> Vectors | None:
@@ -107,19 +113,19 @@ def extend_pool(
 
 
 def judge_again(
-    second: Judgement, vectors: Vectors, rewrites: Sequence[Rewrite], recipe: Recipe, *, known: int
+    before: Judgement, pool: Pool, question: Vector, rewrites: Sequence[Rewrite], vectors: Vectors, recipe: Recipe
 ) -> tuple[Judgement, Sequence[int]]:
     """Judge all candidates a third time, and return the number of the best rewrite of each.
 
-    Only rewrites found the candidates after `known`.
+    `before` is the judgement of the candidates of `chain`; rewrites found those that the pool has beyond these.
     """
-    rewritten, best = compute_rewrite_features(
-        second.pool, second.columns["cosine"], second.odds, rewrites, vectors, known
-    )
-    columns = {**second.columns, **rewritten}
-    weights = combine_weights(second.weights, recipe.deep.third, compute_long_share(second.pool))
+    second = before if pool is before.pool else judge(pool, question, recipe)
+    odds, known = second.odds, len(before.pool.ids)
+    rewritten, best = compute_rewrite_features(pool, second.columns["cosine"], odds, rewrites, vectors, known)
+    columns = {**second.columns, ODDS: odds, **rewritten}
+    weights = combine_weights(second.weights, recipe.deep.third, compute_long_share(pool))
     searches = {**SECOND_FEATURES, **REWRITE_FEATURES}
-    return Judgement(second.pool, second.bridges, columns, weights, second.best, searches), best.tolist()
+    return Judgement(pool, second.bridges, columns, weights, second.best, searches), best.tolist()
 
 
 def combine_weights(second: Weights, third: Weights, long: float) -> Weights:

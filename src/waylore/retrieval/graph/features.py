@@ -170,7 +170,7 @@ def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[di
     own = {
         "cosine": cosine,
         "cosine_below_best": cosine - cosine.max(),
-        "hybrid_rank": _invert_ranks(cosine + 0.15 * pool.keyword),
+        "hybrid_rank": invert_ranks(cosine + 0.15 * pool.keyword),
         "keyword": pool.keyword,
         "activation": _scale(np.log(pool.activation + 1e-5)),
         "is_named": _share_names(pool, is_named & pool.mentions.is_own),
@@ -193,7 +193,7 @@ def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges, cov
     return {
         **first,
         **compute_need(coverage, odds, bridges.source, bridges.target),
-        "first_rank": _invert_ranks(odds),
+        "first_rank": invert_ranks(odds),
         "source_odds": pass_on(bridges.target, bridges.source),
         "own_source_odds": pass_on(bridges.target[own], bridges.source[own]),
         "target_odds": pass_on(bridges.source, bridges.target),
@@ -279,7 +279,7 @@ def _count_at(places: Places, size: int) -> Numbers:
     return np.bincount(places, minlength=size).astype(np.float64)
 
 
-def _invert_ranks(scores: Numbers) -> Numbers:
+def invert_ranks(scores: Numbers) -> Numbers:
     """Return 1 for the best score, 1/2 for the next, and so on."""
     ranks: Numbers = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)

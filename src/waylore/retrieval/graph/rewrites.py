@@ -8,7 +8,7 @@ caller may see writes it: no alias, description or display name. This module cal
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from waylore.config import DeepConfig
 from waylore.protocols import Vectors
 from waylore.retrieval.graph.coverage import find_best_at
-from waylore.retrieval.graph.features import Columns, Pool
+from waylore.retrieval.graph.features import Columns, Pool, invert_ranks
 from waylore.text import terms
 from waylore.types.columns import Numbers
 
@@ -53,7 +53,6 @@ CHOICE_FEATURES = (
     "leads_on",  # whether another candidate is about the entity
     "capitals",  # the share of the name's words that begin with a capital; 1 in scripts without capitals
 )
-NO_FACT = 0.5
 UNNAMED_GAIN = -0.2
 BEFORE_NAMES = frozenset("the a an where which that who whose".split())
 MAX_GAP = 2  # stop words between covered words that are replaced together
@@ -106,8 +105,8 @@ def find_pairs(
             rows.append(
                 [
                     float(odds[source]),
-                    max((float(cosines[fact]) for fact in facts), default=NO_FACT),
-                    max((float(covered[fact]) for fact in facts), default=0.0),
+                    max(float(cosines[fact]) for fact in facts),
+                    max(float(covered[fact]) for fact in facts),
                     float(np.log1p(mentioned[entity])),
                     float(source in about),
                     sum(term in asked for term in of_name) / len(of_name),
@@ -145,11 +144,10 @@ def _list_entities(pool: Pool, source: int, limit: int) -> dict[str, tuple[str, 
 
 
 def choose_rewrites(question: str, pool: Pool, pairs: Pairs, scores: Numbers, config: DeepConfig) -> list[Rewrite]:
-    """Return the rewrites of the pairs with the best scores, each text once; ties by source and entity."""
+    """Return the rewrites of the pairs with the best scores, each text once; ties in the order of the pairs."""
     counts: Counter[int] = Counter()
     chosen: dict[str, Rewrite] = {}
-    order = sorted(range(len(scores)), key=lambda row: (-scores[row], row, pairs.entities[row]))
-    for row in order:
+    for row in np.argsort(-scores, kind="stable").tolist():
         source, name = pairs.sources[row], pairs.names[row]
         if counts[source] < config.per_source:
             text = write_rewrite(question, _list_covered(pool, source), name, config.max_words)
@@ -186,7 +184,7 @@ def write_rewrite(question: str, covered: Collection[str], name: str, max_words:
         first, last = max(runs, key=lambda run: (sum(is_covered[run[0] : run[1] + 1]), run))
         first -= sum(1 for _ in takewhile(lambda word: word.group().lower() in BEFORE_NAMES, reversed(words[:first])))
         text = f"{question[: words[first].start()]}{name} {question[words[last].end() :]}"
-    return " ".join(" ".join(text.split()[:max_words]).split()).strip(" ?")
+    return " ".join(text.split()[:max_words]).strip(" ?")
 
 
 def _find_runs(is_covered: Sequence[bool], is_stop: Sequence[bool]) -> list[tuple[int, int]]:
@@ -224,15 +222,13 @@ def compute_rewrite_features(
     ranks = 1.0 + np.argsort(np.argsort(-near, axis=1, kind="stable"), axis=1)
     belief = 1.0 / (1.0 + np.exp(-choices))
     number = near.argmax(axis=0)
-    inverted = np.empty(size)
-    inverted[np.argsort(-best, kind="stable")] = 1.0 / np.arange(1, size + 1)
     columns = {
         "rewrite_cosine": best,
         "rewrite_gain": best - cosine,
         "rewrite_named": of_named,
         "rewrite_named_gain": np.where(of_named > 0, of_named - cosine, UNNAMED_GAIN),
         "rewrite_own": np.where(own, near, 0.0).max(axis=0),
-        "rewrite_rank": inverted,
+        "rewrite_rank": invert_ranks(best),
         "rewrite_best_rank": (1.0 / ranks).max(axis=0),
         "rewrite_vote": (belief[:, None] / ranks).sum(axis=0) / (belief.sum() + 1e-9),
         "rewrite_fact": _find_best_facts(pool, sources, vectors),
@@ -243,11 +239,10 @@ def compute_rewrite_features(
     return columns, number
 
 
-def _mark_mentions(pool: Pool, rewrites: Iterable[Rewrite]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _mark_mentions(pool: Pool, rewrites: Sequence[Rewrite]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return, for each rewrite, which candidates mention its entity, and which are about it."""
-    rows = list(rewrites)
-    named, own = np.zeros((2, len(rows), len(pool.ids)), np.bool_)
-    for number, rewrite in enumerate(rows):
+    named, own = np.zeros((2, len(rewrites), len(pool.ids)), np.bool_)
+    for number, rewrite in enumerate(rewrites):
         at = [row for row, entity in enumerate(pool.mentions.entities) if entity == rewrite.entity]
         named[number, pool.mentioning[at]] = True
         own[number, pool.mentioning[at]] = pool.mentions.is_own[at]

@@ -169,7 +169,7 @@ class ChainConfig:
     """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements.
 
     `first` and `second` are for candidates that are pages of their own, `long_first` and `long_second` for candidates
-    that share their pages.
+    that share their pages. `tuned` corrects the second judgement for one collection; `waylore tune` computes it.
     """
 
     walked: int = 40  # best candidates from the walk
@@ -182,6 +182,7 @@ class ChainConfig:
     second: Weights = field(default_factory=lambda: load_weights()["second"])
     long_first: Weights = field(default_factory=lambda: load_weights()["long_first"])
     long_second: Weights = field(default_factory=lambda: load_weights()["long_second"])
+    tuned: Weights = ()
 
 
 @dataclass(frozen=True, slots=True)

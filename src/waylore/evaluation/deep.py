@@ -32,8 +32,8 @@ from waylore.evaluation.index import add_embedder_options
 from waylore.protocols import Embedder, embed_queries
 from waylore.recipes import CHAIN, DEEP, Recipe
 from waylore.retrieval.graph.chain import ChainWalk, Judgement, compute_log_odds, judge, load_candidates
-from waylore.retrieval.graph.deep import ODDS, extend_pool, judge_again, list_pairs
-from waylore.retrieval.graph.features import Columns
+from waylore.retrieval.graph.deep import extend_pool, judge_again, list_pairs
+from waylore.retrieval.graph.features import ODDS, Columns
 from waylore.retrieval.graph.rewrites import (
     CHOICE_FEATURES,
     REWRITE_FEATURES,
@@ -42,6 +42,7 @@ from waylore.retrieval.graph.rewrites import (
     write_all,
 )
 from waylore.retrieval.graph.state import GraphQuery
+from waylore.retrieval.scale import get_scale
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, run_stage
 from waylore.types.search import Query, Ranking
@@ -91,7 +92,8 @@ def ask_questions(
 
 def _ask(store: Store, embedder: Embedder, question: EvaluationQuestion, ids: dict[str, str], recipe: Recipe) -> Asked:
     vector = embedder.embed_query(question.text)
-    query, walk, judgement = run_stage(store, _judge(Query(question.text, vector), embedder, recipe))
+    asked = Query(question.text, vector, scale=get_scale(embedder))
+    query, walk, judgement = run_stage(store, _judge(asked, embedder, recipe))
     pool, pairs = judgement.pool, list_pairs(query, walk, judgement, recipe)
     gold = frozenset(ids[uri] for uri in question.gold)
     own = store.dense(vector, top_k=DEPTH)
@@ -120,7 +122,7 @@ def _judge(query: Query, embedder: Embedder, recipe: Recipe) -> Reads[tuple[Grap
     question = replace(question, embedder=embedder)
     pool, _ = yield from load_candidates(question, walk, recipe)
     assert query.vector is not None  # noqa: S101
-    return question, walk, judge(pool, query.vector, recipe)
+    return question, walk, judge(pool, query, recipe)
 
 
 def fit_choice(asked: Sequence[Asked], penalty: float) -> Weights:
@@ -136,7 +138,7 @@ def compute_third(store: Store, embedder: Embedder, asked: Asked, choice: Weight
     rewrites = choose_rewrites(asked.query.query.text, pool, asked.pairs, scores, recipe.deep)
     vectors = embed_queries(embedder, [rewrite.text for rewrite in rewrites])
     extended, _ = run_stage(store, extend_pool(asked.query, asked.walk, pool, vectors, recipe))
-    third, _ = judge_again(asked.judgement, extended, vector, rewrites, vectors, recipe)
+    third, _ = judge_again(asked.judgement, extended, asked.query.query, rewrites, vectors, recipe)
     return Rows(third.columns, np.array([id_ in asked.gold for id_ in extended.ids], np.bool_))
 
 

@@ -52,17 +52,21 @@ from waylore.retrieval.graph.coverage import Coverage
 from waylore.retrieval.graph.features import (
     COVERAGE_FEATURES,
     FIRST_FEATURES,
+    ODDS,
     SECOND_FEATURES,
     Bridges,
     Columns,
     Pool,
     compute_features,
+    compute_long_share,
     compute_second_features,
+    correct_weights,
     find_bridges,
 )
 from waylore.retrieval.graph.linking import link_entities
 from waylore.retrieval.graph.state import GraphQuery
 from waylore.retrieval.hybrid import search_keywords, search_vectors
+from waylore.retrieval.scale import get_scale
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read_together, run_stage
 from waylore.store.urls import open_store
@@ -74,7 +78,6 @@ PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # scikit-learn's C; a sma
 FOLDS = 10
 TRAINING_SPLIT = "dev"  # of the questions about folders
 KNOWN_ITEM_WEIGHT = 0.05  # of a question that was made from a page; one of an owner counts once
-ODDS = "odds"  # the log-odds of the table `second`, as a feature of the one of long pages
 ODDS_SCALE = 10.0  # how much less the penalty pulls its weight to 0 than the others, which correct it
 Labels = npt.NDArray[np.bool_]
 Tables: TypeAlias = Mapping[str, Weights]
@@ -99,19 +102,24 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates by id: features of the first judgement, bridges, and the question's terms that they have."""
+    """Candidates by id: features of the first judgement, bridges, and the question's terms that they have.
+
+    `long` is how far they are parts of long pages.
+    """
 
     columns: Columns
     bridges: Bridges
     coverage: Coverage
     ids: tuple[str, ...]
+    long: float
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """The candidates of a question as in `Candidates`, and which of them are gold.
 
-    `group` is the set or folder of the question. `weight` is how much the question counts.
+    `group` is the set or folder of the question. `weight` is how much the question counts. `needed` is the number of
+    passages that the answer needs, found or not.
     """
 
     columns: Columns
@@ -120,15 +128,17 @@ class Example:
     is_gold: Labels
     group: str = ""
     weight: float = 1.0
+    long: float = 0.0
+    needed: int = 1
 
 
 def make_examples(store: Store, embedder: Embedder, dataset: Dataset, recipe: Recipe) -> Iterator[Example]:
     """Yield the candidates of each question, as the recipe's walk finds them."""
     pages = {p.id: c.document.uri for c in dataset.pages for p in c.passages}
     for question in dataset.questions:
-        if found := _read_candidates(store, embedder, question.text, recipe):
+        if found := read_candidates(store, embedder, question.text, recipe):
             is_gold = np.array([pages[id_] in question.gold for id_ in found.ids])
-            yield Example(found.columns, found.bridges, found.coverage, is_gold, dataset.name)
+            yield make_example(found, is_gold, len(question.gold), group=dataset.name)
 
 
 def make_folder_examples(
@@ -136,22 +146,27 @@ def make_folder_examples(
 ) -> Iterator[Example]:
     """Yield the candidates of each question about a folder that has an answer there."""
     for question in (q for q in questions if q.has_answer):
-        if found := _read_candidates(store, embedder, question.text, recipe):
+        if found := read_candidates(store, embedder, question.text, recipe):
             passages, documents = store.passages(found.ids), store.sources(found.ids)
             hits = [RankedHit(documents[id_].uri, passages[id_].text) for id_ in found.ids]
             places = [place for gold in question.gold for place in gold]
             is_gold = np.array([any(has_passage(hit, place) for place in places) for hit in hits], np.bool_)
             weight = KNOWN_ITEM_WEIGHT if question.type == KNOWN_ITEM else 1.0
-            yield Example(found.columns, found.bridges, found.coverage, is_gold, question.folder, weight)
+            yield make_example(found, is_gold, len(question.gold), group=question.folder, weight=weight)
 
 
-def _read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe) -> Candidates | None:
+def make_example(found: Candidates, is_gold: Labels, needed: int, *, group: str = "", weight: float = 1.0) -> Example:
+    """Return the candidates of a question with their labels."""
+    return Example(found.columns, found.bridges, found.coverage, is_gold, group, weight, found.long, needed)
+
+
+def read_candidates(store: Store, embedder: Embedder, text: str, recipe: Recipe) -> Candidates | None:
     """Return the candidates of a question; None if it names no known entity, because the gate closes then."""
-    vector = embedder.embed_query(text)
-    pool = run_stage(store, _read_pool(Query(text, vector), recipe))
+    query = Query(text, embedder.embed_query(text), scale=get_scale(embedder))
+    pool = run_stage(store, _read_pool(query, recipe))
     bridges = find_bridges(pool, common=recipe.chain.common)
-    columns, _ = compute_features(pool, vector, bridges)
-    return Candidates(columns, bridges, pool.coverage, pool.ids) if pool.named else None
+    columns, _ = compute_features(pool, query, bridges)
+    return Candidates(columns, bridges, pool.coverage, pool.ids, compute_long_share(pool)) if pool.named else None
 
 
 def _read_pool(query: Query, recipe: Recipe) -> Reads[Pool]:
@@ -186,13 +201,20 @@ def fit(questions: Sequence[Example], penalty: float, *, without: Collection[str
 
 def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables) -> dict[str, Weights]:
     """Return the first judgement of `tables`, and its second one corrected for candidates that share their pages."""
-    names = [name for name, _ in tables["second"] if name != "bias"]
-    judged = [_compute_second_features(q, tables["first"]) for q in questions]
-    odds = [{**columns, ODDS: compute_log_odds(columns, tables["second"])} for columns in judged]
-    examples = [replace(q, columns=columns) for q, columns in zip(questions, odds, strict=True)]
-    fitted = dict(fit_weights(examples, [*names, ODDS], penalty, {ODDS: ODDS_SCALE}))
-    corrected = [(name, fitted[name] + fitted[ODDS] * weight) for name, weight in tables["second"]]
-    return {"first": tables["first"], "second": tuple(corrected)}
+    judged = [add_odds(question, tables["first"], tables["second"]) for question in questions]
+    correction = fit_correction(judged, [name for name, _ in tables["second"] if name != "bias"], penalty)
+    return {"first": tables["first"], "second": correct_weights(tables["second"], correction)}
+
+
+def add_odds(question: Example, first: Weights, second: Weights) -> Example:
+    """Return a question with the features of the second judgement, and with its log-odds as one more."""
+    columns = _compute_second_features(question, first)
+    return replace(question, columns={**columns, ODDS: compute_log_odds(columns, second)})
+
+
+def fit_correction(judged: Sequence[Example], names: Sequence[str], penalty: float) -> Weights:
+    """Return the correction of a judgement whose log-odds are a feature of the questions."""
+    return fit_weights(judged, [*names, ODDS], penalty, {ODDS: ODDS_SCALE})
 
 
 def choose_penalty(questions: Sequence[Example], fit_tables: FitTables = fit) -> float:

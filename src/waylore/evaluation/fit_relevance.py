@@ -25,8 +25,8 @@ from waylore.evaluation.index import add_embedder_options
 from waylore.protocols import Embedder
 from waylore.recipes import CHAIN
 from waylore.retrieval.relevance import BEST, compute_relevance_features
+from waylore.retrieval.scale import get_scale
 from waylore.retrieval.search import search
-from waylore.retrieval.unit import find_spread, find_unit
 from waylore.store.protocol import Store
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query, Ranking
@@ -58,7 +58,7 @@ def _read_features(
     store: Store, embedder: Embedder, text: str, without: Collection[str], *, has_answer: bool, weight: float
 ) -> Iterator[Judged]:
     vector = embedder.embed_query(text)
-    query = Query(text, vector, unit=find_unit(embedder.name), spread=find_spread(embedder.name))
+    query = Query(text, vector, scale=get_scale(embedder))
     depth = CHAIN.hybrid.candidates
     found = search(store, None, query, CHAIN, now=EPOCH).ranking
     rankings = {"vector": store.dense(vector, top_k=depth), "keyword": store.lexical(text, top_k=depth), "all": found}

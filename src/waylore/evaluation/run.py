@@ -16,8 +16,8 @@ from waylore.errors import StoreUnavailable
 from waylore.evaluation.datasets import Dataset, EvaluationQuestion
 from waylore.protocols import Embedder
 from waylore.recipes import AUTO, Recipe, choose_recipe
+from waylore.retrieval.scale import get_scale
 from waylore.retrieval.search import find_turns, search
-from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.protocol import Store
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Filter, Query, SearchResult
@@ -90,8 +90,8 @@ def open_gate(recipe: Recipe) -> Recipe:
 
 
 def _run_question(store: Store, embedder: Embedder, question: EvaluationQuestion, recipe: Recipe) -> QuestionResult:
-    unit = find_unit(embedder.name) or measure_unit(embedder)
-    query = Query(question.text, embedder.embed_query(question.text), make_filter(question), unit=unit)
+    vector, scale = embedder.embed_query(question.text), get_scale(embedder)
+    query = Query(question.text, vector, make_filter(question), scale=scale)
     start = time.perf_counter()
     result = search(store, embedder, query, recipe, now=EPOCH)
     seconds = time.perf_counter() - start

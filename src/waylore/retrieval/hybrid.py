@@ -10,8 +10,8 @@ from dataclasses import replace
 from waylore.config import HybridConfig
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate, fuse, fuse_anchored
+from waylore.retrieval.scale import DEFAULT_UNIT
 from waylore.retrieval.trace import Trace
-from waylore.retrieval.unit import DEFAULT_UNIT
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together
 from waylore.types.search import Query, Ranking
@@ -68,7 +68,8 @@ def rank_hybrid(
         _read_scores(listed, far, cosines, trace), _read_scores(worded, wordless, scores, trace)
     )
     config = _weigh_searches(rankings, recipe.hybrid)
-    return fuse_anchored(rankings, {"vector": near, "keyword": words}, config, unit=query.unit or DEFAULT_UNIT)
+    unit = query.scale.unit if query.scale else DEFAULT_UNIT
+    return fuse_anchored(rankings, {"vector": near, "keyword": words}, config, unit=unit)
 
 
 def _weigh_searches(rankings: Mapping[str, Ranking], config: HybridConfig) -> HybridConfig:

@@ -61,13 +61,13 @@ def compute_relevance_features(
     query: Query, rankings: Mapping[str, Ranking], texts: Sequence[str]
 ) -> dict[str, float] | None:
     """Return the numbers of the model by name; None without vectors. Cosines are in deviations of the model."""
-    near, spread = rankings["vector"], query.spread
-    if not near or spread is None:
+    near, scale = rankings["vector"], query.scale
+    if not near or scale is None:
         return None
     worded = {scored.id for scored in rankings["keyword"][:BEST]}
     return {
-        "cosine": (near[0].score - spread.mean) / spread.deviation,
-        "drop": (near[0].score - near[min(TENTH, len(near) - 1)].score) / spread.deviation,
+        "cosine": (near[0].score - scale.mean) / scale.deviation,
+        "drop": (near[0].score - near[min(TENTH, len(near) - 1)].score) / scale.deviation,
         "agreement": sum(scored.id in worded for scored in near[:BEST]) / BEST,
         "unknown_names": float(_count_unknown_names(query.text, texts[:BEST])),
         "terms": math.log1p(len(set(terms(query.text)))),

@@ -26,13 +26,25 @@ from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
 from waylore.retrieval.relevance import BEST, Relevance, judge_relevance
 from waylore.retrieval.rerank import rerank
+from waylore.retrieval.scale import find_scale, measure_scale
 from waylore.retrieval.trace import Trace
-from waylore.retrieval.unit import find_spread, find_unit, measure_unit
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
 from waylore.types.knowledge import Document, Fact
-from waylore.types.search import NEWER, Filter, GraphPath, Hit, Query, Ranking, Scored, SearchResult, SetAnswer, Step
+from waylore.types.search import (
+    NEWER,
+    CosineScale,
+    Filter,
+    GraphPath,
+    Hit,
+    Query,
+    Ranking,
+    Scored,
+    SearchResult,
+    SetAnswer,
+    Step,
+)
 
 if TYPE_CHECKING:
     from waylore.retrieval.superseding import Superseding
@@ -142,17 +154,15 @@ def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, tra
         trace.missing.append(NO_EMBEDDER)
         return query
     vector = trace.call_model("embedding", lambda: embedder.embed_query(query.text), default=None, stage="vector")
-    is_unit_needed = vector is not None and recipe.hybrid.fusion == "anchored"
-    unit = _get_unit(embedder, trace) if is_unit_needed else None
-    return replace(query, vector=vector, unit=unit, spread=find_spread(embedder.name))
+    return replace(query, vector=vector, scale=_get_scale(embedder, trace) if vector is not None else None)
 
 
-def _get_unit(embedder: Embedder, trace: Trace) -> float | None:
-    """Return the unit of an embedder. The first search with a model that is not in the table measures it."""
-    unit = find_unit(embedder.name)
-    if unit is not None:
-        return unit
-    return trace.call_model("unit", lambda: measure_unit(embedder), default=None, stage="scores")
+def _get_scale(embedder: Embedder, trace: Trace) -> CosineScale | None:
+    """Return the scale of an embedder. The first search with a model that is not in the table measures it."""
+    known = find_scale(embedder.name)
+    if known is not None:
+        return known
+    return trace.call_model("unit", lambda: measure_scale(embedder), default=None, stage="scores")
 
 
 def _run_first_stages(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, Mention, Vector
+from waylore.types.search import Query
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.float32, np.int8)
@@ -138,12 +139,12 @@ class FactColumns(Groups[Fact]):
         source, number = row
         return source.get_words(number)
 
-    def compute_cosines(self, question: Vector | None) -> Numbers:
+    def compute_cosines(self, query: Query) -> Numbers:
         """Return the cosine of each fact and a question, in order; facts without a vector get a neutral value."""
         cosines = np.full(self.size, NEUTRAL)
-        if question is not None and self.has_vector.any():
-            near = np.einsum("ij,j->i", self.vectors, question)
-            cosines[self.has_vector] = near[self.has_vector]
+        if query.vector is not None and self.has_vector.any():
+            near = np.einsum("ij,j->i", self.vectors, query.vector)
+            cosines[self.has_vector] = query.map_cosines(near[self.has_vector].astype(np.float64))
         return cosines
 
     def take(self, places: Sequence[int]) -> "FactColumns":

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from waylore.dates import to_datetime
 from waylore.errors import ArgumentError
@@ -21,6 +24,8 @@ from waylore.types.plain import dump_document, dump_entity, dump_fact, dump_pass
 
 if TYPE_CHECKING:
     from waylore.spans import Span
+
+Cosines = TypeVar("Cosines", float, npt.NDArray[np.float64])
 
 GateOutcome = Literal[
     "open",  # the graph was used
@@ -90,32 +95,41 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class CosineSpread:
-    """Mean and standard deviation of the cosines that a model gives to a question and an unrelated passage."""
+class CosineScale:
+    """How a model spreads its cosines: two unrelated texts have 0.4 with one model, 0.1 with another.
 
-    mean: float
-    deviation: float
+    `unit` is the difference of two cosines that counts as much as the whole weight of vector search. `mean` and
+    `deviation` are those of a question and an unrelated passage. `slope` and `offset` map a cosine to that of the model
+    to which the weights of the graph search were fitted.
+    """
+
+    unit: float = 0.30
+    mean: float = 0.0
+    deviation: float = 1.0
+    slope: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A question with its vector, if there is an embedder, and a filter.
 
-    Facts count if they are valid at `as_of`; with None all facts count. `unit` is the unit of the vector's model,
-    the difference of two cosines that counts as much as the whole weight of vector search; None if it is unknown.
-    `min_similarity` is the cosine below which a passage is no hit; None returns hits of any cosine. `spread` is how the
-    cosines of the model are spread, None if that is unknown. With `group_by` "session", only the best turn of each
-    session is a hit.
+    Facts count if they are valid at `as_of`; with None all facts count. `min_similarity` is the cosine below which a
+    passage is no hit; None returns hits of any cosine. `scale` is that of the vector's model, None if it is unknown.
+    With `group_by` "session", only the best turn of each session is a hit.
     """
 
     text: str
     vector: Vector | None = field(default=None, compare=False, repr=False)
     where: Filter = field(default_factory=Filter)
     as_of: datetime | None = None
-    unit: float | None = field(default=None, compare=False, repr=False)
     min_similarity: float | None = None
-    spread: CosineSpread | None = field(default=None, compare=False, repr=False)
+    scale: CosineScale | None = field(default=None, compare=False, repr=False)
     group_by: GroupBy = "turn"
+
+    def map_cosines(self, cosines: Cosines) -> Cosines:
+        """Return cosines of the question's model as those of the model that the graph search was fitted to."""
+        return cosines if self.scale is None else self.scale.slope * cosines + self.scale.offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from waylore import Waylore
 from waylore.errors import ArgumentError
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES
-from waylore.retrieval import unit
+from waylore.retrieval import scale
 from waylore.settings.sections import TelemetrySettings as Wanted
 from waylore.surfaces.telemetry import spans as telemetry_spans
 from waylore.surfaces.telemetry.metrics import Metrics
@@ -58,7 +58,7 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> list[ReadableSpan]:
     (folder / "docs").mkdir()
     (folder / "docs" / "one.md").write_text("Ada owns the cache.")
     embedder = ObservedEmbedder(HashingEmbedder(quiet=True), telemetry)
-    unit._measured.pop(embedder.name, None)  # another test may have measured it, and then it has no span
+    scale._measured.pop(embedder.name, None)  # another test may have measured it, and then it has no span
     observer = telemetry.create_observer("team", embedder.name)
     with Waylore.open(folder / "own.waylore", embedder=embedder, observer=observer) as waylore:
         waylore.add_files(folder / "docs")

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from waylore.config import load_relevance
 from waylore.retrieval.relevance import REASONS, compute_relevance_features, judge_relevance
-from waylore.types.search import CosineSpread, Query, Ranking, Scored
+from waylore.types.search import CosineScale, Query, Ranking, Scored
 
-SPREAD = CosineSpread(0.4, 0.06)
-QUESTION = Query("How do I rotate the signing key of the release pipeline?", spread=SPREAD)
+SCALE = CosineScale(mean=0.4, deviation=0.06)
+QUESTION = Query("How do I rotate the signing key of the release pipeline?", scale=SCALE)
 
 
 def make_ranking(first: float, step: float, prefix: str = "p") -> Ranking:
@@ -31,8 +31,8 @@ def test_dissimilar_passages_are_not_relevant() -> None:
 
 def test_search_by_vectors_alone_is_judged_by_vectors() -> None:
     typical = load_relevance().typical
-    best = SPREAD.mean + typical["cosine"] * SPREAD.deviation
-    rankings = {"vector": make_ranking(best, typical["drop"] * SPREAD.deviation / 9), "keyword": ()}
+    best = SCALE.mean + typical["cosine"] * SCALE.deviation
+    rankings = {"vector": make_ranking(best, typical["drop"] * SCALE.deviation / 9), "keyword": ()}
     assert judge_relevance(QUESTION, rankings, [QUESTION.text]).is_relevant
 
 
@@ -43,14 +43,14 @@ def test_nothing_found_is_not_relevant() -> None:
 
 @pytest.mark.parametrize("query", [QUESTION, Query(QUESTION.text)])
 def test_nothing_is_judged_without_vectors_or_spread(query: Query) -> None:
-    near = make_ranking(0.8, 0.01) if query.spread is None else ()
+    near = make_ranking(0.8, 0.01) if query.scale is None else ()
     found = judge_relevance(query, {"vector": near, "keyword": make_ranking(9.0, 0.1)}, ["a text"])
     assert (found.is_relevant, found.reason) == (None, "")
 
 
 def test_features_have_their_values() -> None:
     rankings = {"vector": make_ranking(0.7, 0.02), "keyword": make_ranking(9.0, 1.0)[3:]}
-    query = Query("Does the hub keep sessions in Redis?", spread=SPREAD)
+    query = Query("Does the hub keep sessions in Redis?", scale=SCALE)
     features = compute_relevance_features(query, rankings, ["The hub keeps sessions in a cookie."])
     assert features is not None
     assert features["cosine"] == pytest.approx(0.3 / 0.06)
@@ -65,7 +65,7 @@ def test_features_have_their_values() -> None:
 @given(st.floats(-1, 1), st.floats(0, 0.05), st.text(min_size=1), st.lists(st.text(), min_size=1, max_size=6))
 def test_judgement_has_reason_exactly_if_not_relevant(best: float, step: float, text: str, texts: list[str]) -> None:
     rankings = {"vector": make_ranking(best, step), "keyword": make_ranking(5.0, 0.1)}
-    found = judge_relevance(Query(text, spread=SPREAD), rankings, texts)
+    found = judge_relevance(Query(text, scale=SCALE), rankings, texts)
     assert found.is_relevant is not None
     assert bool(found.reason) != found.is_relevant
 

@@ -27,8 +27,8 @@ from waylore.evaluation.metrics import compute_interval, compute_recall
 from waylore.indexing import pipeline
 from waylore.protocols import Embedder
 from waylore.recipes import RECIPES, Recipe
+from waylore.retrieval.scale import get_scale
 from waylore.retrieval.search import search
-from waylore.retrieval.unit import find_unit, measure_unit
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store
 from waylore.types.author import OWNER
@@ -87,8 +87,7 @@ def make_query(question: ConversationQuestion, embedder: Embedder | None, *, in_
     where = make_filter(question, in_history=in_history)
     if embedder is None:
         return Query(question.text, where=where)
-    unit = find_unit(embedder.name) or measure_unit(embedder)
-    return Query(question.text, embedder.embed_query(question.text), where, unit=unit)
+    return Query(question.text, embedder.embed_query(question.text), where, scale=get_scale(embedder))
 
 
 def make_filter(question: ConversationQuestion, *, in_history: bool) -> Filter:

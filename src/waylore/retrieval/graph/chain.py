@@ -24,6 +24,7 @@ from waylore.retrieval.graph.features import (
     Pool,
     blend_weights,
     compute_features,
+    compute_long_share,
     compute_second_features,
     find_bridges,
 )
@@ -43,8 +44,8 @@ from waylore.retrieval.order import KEPT_SHARE
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
-from waylore.types.knowledge import Fact, Passage, Vector
-from waylore.types.search import Placement, Ranking, Scored, TermCounts
+from waylore.types.knowledge import Fact, Passage
+from waylore.types.search import Placement, Query, Ranking, Scored, TermCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     with question.trace.measure("pool"):
         pool, loaded = yield from load_candidates(question, chain_walk, recipe)
     with question.trace.measure("chain"):
-        judgement = judge(pool, question.query.vector, recipe)
+        judgement = judge(pool, question.query, recipe)
     return make_result(question, chain_walk, judgement, loaded, recipe)
 
 
@@ -127,11 +128,11 @@ def rank_without_vectors(question: GraphQuery, chain_walk: ChainWalk, recipe: Re
     return GraphResult(question.links, candidates, question.hybrid, paths, facts)
 
 
-def judge(pool: Pool, question: Vector, recipe: Recipe) -> Judgement:
+def judge(pool: Pool, query: Query, recipe: Recipe) -> Judgement:
     """Judge the candidates twice, the second time together with those at the other ends of their bridges."""
     bridges = find_bridges(pool, common=recipe.chain.common)
-    columns, best = compute_features(pool, question, bridges)
-    first, second = blend_weights(recipe.chain, pool)
+    columns, best = compute_features(pool, query, bridges)
+    first, second = blend_weights(recipe.chain, compute_long_share(pool))
     columns = compute_second_features(columns, compute_log_odds(columns, first), bridges, pool.coverage)
     return Judgement(pool, bridges, columns, second, best)
 

@@ -23,7 +23,14 @@ from waylore.retrieval.graph.chain import (
     read_candidates,
     walk_from_question,
 )
-from waylore.retrieval.graph.features import SECOND_FEATURES, Pool, compute_long_share, join_pools
+from waylore.retrieval.graph.features import (
+    ODDS,
+    SECOND_FEATURES,
+    Pool,
+    compute_long_share,
+    correct_weights,
+    join_pools,
+)
 from waylore.retrieval.graph.rewrites import (
     REWRITE_FEATURES,
     Pairs,
@@ -35,26 +42,24 @@ from waylore.retrieval.graph.rewrites import (
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, Loaded
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
-from waylore.types.knowledge import Vector
-from waylore.types.search import Placement
+from waylore.types.search import Placement, Query
 
 NO_EMBEDDER = "rewrite: there is no embedder, so the answer is that of chain"
 MAX_SINGLE_CALLS = 4  # of an embedder that embeds one question at a time
-ODDS = "odds"  # the log-odds of the second judgement, as a feature of the third
 
 
 def search_deep(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     """Rank the candidates of `chain` and of rewrites by the probability that they are part of the answer."""
     question, chain_walk = yield from walk_from_question(question, recipe)
-    vector = question.query.vector
-    if vector is None:  # the result says why
+    query = question.query
+    if query.vector is None:  # the result says why
         return rank_without_vectors(question, chain_walk, recipe)
     if question.embedder is None:
         question.trace.missing.append(NO_EMBEDDER)
     with question.trace.measure("pool"):
         pool, loaded = yield from load_candidates(question, chain_walk, recipe)
     with question.trace.measure("chain"):
-        judgement = judge(pool, vector, recipe)
+        judgement = judge(pool, query, recipe)
     is_asked = question.embedder is not None and compute_long_share(pool) < 1.0
     rewrites = write_rewrites(question, chain_walk, judgement, recipe) if is_asked else []
     vectors = embed_rewrites(question, rewrites)
@@ -67,7 +72,7 @@ def search_deep(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
     pool, more = extended
     with question.trace.measure("judge again"):
         rewrites = rewrites[: len(vectors)]
-        third, best = judge_again(judgement, pool, vector, rewrites, vectors, recipe)
+        third, best = judge_again(judgement, pool, query, rewrites, vectors, recipe)
     placements = _place_rewrites(pool, third, rewrites, best)
     return make_result(question, chain_walk, third, {**loaded, **more}, recipe, placements)
 
@@ -81,7 +86,7 @@ def write_rewrites(question: GraphQuery, chain_walk: ChainWalk, judgement: Judge
 
 def list_pairs(question: GraphQuery, chain_walk: ChainWalk, judgement: Judgement, recipe: Recipe) -> Pairs:
     """Return the best candidates with the entities that they lead to."""
-    cosines = judgement.pool.facts.compute_cosines(question.query.vector)
+    cosines = judgement.pool.facts.compute_cosines(question.query)
     active = chain_walk.result.entities
     return find_pairs(question.query.text, judgement.pool, judgement.odds, cosines, active, recipe.deep)
 
@@ -113,15 +118,15 @@ def extend_pool(
 
 
 def judge_again(
-    before: Judgement, pool: Pool, question: Vector, rewrites: Sequence[Rewrite], vectors: Vectors, recipe: Recipe
+    before: Judgement, pool: Pool, query: Query, rewrites: Sequence[Rewrite], vectors: Vectors, recipe: Recipe
 ) -> tuple[Judgement, Sequence[int]]:
     """Judge all candidates a third time, and return the number of the best rewrite of each.
 
     `before` is the judgement of the candidates of `chain`; rewrites found those that the pool has beyond these.
     """
-    second = before if pool is before.pool else judge(pool, question, recipe)
+    second = before if pool is before.pool else judge(pool, query, recipe)
     odds, known = second.odds, len(before.pool.ids)
-    rewritten, best = compute_rewrite_features(pool, second.columns["cosine"], odds, rewrites, vectors, known)
+    rewritten, best = compute_rewrite_features(pool, second.columns["cosine"], odds, rewrites, vectors, known, query)
     columns = {**second.columns, ODDS: odds, **rewritten}
     weights = combine_weights(second.weights, recipe.deep.third, compute_long_share(pool))
     searches = {**SECOND_FEATURES, **REWRITE_FEATURES}
@@ -133,9 +138,8 @@ def combine_weights(second: Weights, third: Weights, long: float) -> Weights:
 
     `long` is how far candidates count as parts of long pages, for which the second judgement stays.
     """
-    own = {name: (1.0 - long) * weight + long * (name == ODDS) for name, weight in third}
-    scaled = [(name, own[ODDS] * weight + (own["bias"] if name == "bias" else 0.0)) for name, weight in second]
-    return (*scaled, *((name, weight) for name, weight in own.items() if name not in {ODDS, "bias"}))
+    correction = tuple((name, (1.0 - long) * weight + long * (name == ODDS)) for name, weight in third)
+    return correct_weights(second, correction)
 
 
 def _place_rewrites(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from waylore.config import ChainConfig, Weights
 from waylore.retrieval.graph.coverage import Coverage, compute_coverage, compute_need, find_best_at, join_coverage
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions
-from waylore.types.knowledge import Vector
+from waylore.types.search import Query
 
 Places = npt.NDArray[np.int64]
 Columns = Mapping[str, Numbers]
@@ -72,6 +72,7 @@ COVERAGE_FEATURES = frozenset(
     """coverage title_coverage title_share rarest_term scarce_terms pair_coverage pair_gain pair_rest fact_coverage
     bridge_coverage need need_share best_pair_coverage best_pair_rest best_pair_open""".split()
 )  # not used for long pages, where they did not help
+ODDS = "odds"  # the log-odds of a judgement, as a feature of one that corrects it
 MIN_LOG_ODDS, MAX_LOG_ODDS = -6.0, 4.0  # bounds of the first judgement in second features
 LONG_SHARE = 0.4  # of the candidates have another of their page before them, from which on all pages count as long
 # So few rows that BLAS starts no threads, which would spin long after the product.
@@ -162,10 +163,11 @@ def _expand(first: Places, number: Places) -> Places:
     return np.arange(number.sum()) + np.repeat(first - before, number)
 
 
-def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[dict[str, Numbers], dict[int, int]]:
+def compute_features(pool: Pool, query: Query, bridges: Bridges) -> tuple[dict[str, Numbers], dict[int, int]]:
     """Return the features of the first judgement by name, and the number of the best bridge by candidate."""
-    cosine = np.einsum("ij,j->i", pool.vectors, question).astype(np.float64)
-    fact_cosines = pool.facts.compute_cosines(question)
+    assert query.vector is not None  # noqa: S101 (without vectors there is no pool)
+    cosine = query.map_cosines(np.einsum("ij,j->i", pool.vectors, query.vector).astype(np.float64))
+    fact_cosines = pool.facts.compute_cosines(query)
     is_named = np.array([id_ in pool.named for id_ in pool.mentions.entities], np.bool_)
     own = {
         "cosine": cosine,
@@ -177,7 +179,7 @@ def compute_features(pool: Pool, question: Vector, bridges: Bridges) -> tuple[di
         "names": _count_at(pool.mentioning[is_named], len(pool.ids)),
         "best_fact": _find_best_facts(pool, fact_cosines),
     }
-    bridged, best = _compute_bridge_features(pool, bridges, own, fact_cosines)
+    bridged, best = _compute_bridge_features(pool, bridges, own, fact_cosines, query)
     covered = compute_coverage(pool.coverage, pool.stating, bridges.source, bridges.target, bridges.fact)
     return {**own, **bridged, "best_cosine": np.maximum(cosine, bridged["bridge_cosine"]), **covered}, best
 
@@ -201,14 +203,22 @@ def compute_second_features(first: Columns, odds: Numbers, bridges: Bridges, cov
     }
 
 
-def blend_weights(config: ChainConfig, pool: Pool) -> tuple[Weights, Weights]:
-    """Return the weights of both judgements for the candidates of a question, by how many of them share a page.
+def blend_weights(config: ChainConfig, long: float) -> tuple[Weights, Weights]:
+    """Return the weights of both judgements for the candidates of a question, by how far these are of long pages.
 
     If each candidate is a page of its own, a name leads to the passage that tells of it. A long page has many passages
-    that its name leads to, so their own words decide.
+    that its name leads to, so their own words decide. Weights that were tuned to the collection correct the second.
     """
-    long = compute_long_share(pool)
-    return _blend(config.first, config.long_first, long), _blend(config.second, config.long_second, long)
+    second = _blend(config.second, config.long_second, long)
+    return _blend(config.first, config.long_first, long), correct_weights(second, config.tuned)
+
+
+def correct_weights(weights: Weights, correction: Weights) -> Weights:
+    """Return weights after a correction, in which `odds` is the factor of the weights before; none if it is empty."""
+    own = dict(correction) or {ODDS: 1.0}
+    corrected = {name: own[ODDS] * weight for name, weight in weights}
+    added = {name: corrected.get(name, 0.0) + weight for name, weight in own.items() if name != ODDS}
+    return tuple({**corrected, **added}.items())
 
 
 def compute_long_share(pool: Pool) -> float:
@@ -223,12 +233,12 @@ def _blend(of_short: Weights, of_long: Weights, long: float) -> Weights:
 
 
 def _compute_bridge_features(
-    pool: Pool, bridges: Bridges, own: Columns, fact_cosines: Numbers
+    pool: Pool, bridges: Bridges, own: Columns, fact_cosines: Numbers, query: Query
 ) -> tuple[dict[str, Numbers], dict[int, int]]:
     """Compute the features of candidates that come from the bridges into them."""
     size, source, target = len(pool.ids), bridges.source, bridges.target
     values = {
-        "bridge_cosine": _compute_bridge_cosines(pool, bridges, own["cosine"], fact_cosines),
+        "bridge_cosine": _compute_bridge_cosines(pool, bridges, own["cosine"], fact_cosines, query),
         "bridge_fact": fact_cosines[bridges.fact],
         "bridge_source": own["cosine"][source],
         "bridge_activation": own["activation"][source],
@@ -246,7 +256,9 @@ def _compute_bridge_features(
     return columns, best
 
 
-def _compute_bridge_cosines(pool: Pool, bridges: Bridges, cosine: Numbers, fact_cosines: Numbers) -> Numbers:
+def _compute_bridge_cosines(
+    pool: Pool, bridges: Bridges, cosine: Numbers, fact_cosines: Numbers, query: Query
+) -> Numbers:
     """Return the cosine of each bridge's target and unit(question + fact)."""
     if not len(bridges.source):
         return np.zeros(0)
@@ -255,7 +267,7 @@ def _compute_bridge_cosines(pool: Pool, bridges: Bridges, cosine: Numbers, fact_
     dimension = pool.vectors.shape[1]
     stacked = pool.facts.vectors[used] if pool.facts.has_vector.any() else np.zeros((len(used), dimension), np.float32)
     slices = [stacked[at : at + ROWS_PER_PRODUCT] @ pool.vectors.T for at in range(0, len(stacked), ROWS_PER_PRODUCT)]
-    table = np.concatenate(slices)
+    table = np.where(pool.facts.has_vector[used, None], query.map_cosines(np.concatenate(slices)), 0.0)
     sums: Numbers = cosine[bridges.target] + table[row[bridges.fact], bridges.target]
     return sums / np.sqrt(np.maximum(2.0 + 2.0 * fact_cosines[bridges.fact], 1e-9))
 

@@ -149,7 +149,7 @@ def weigh_seeds(
     query: Query, links: Sequence[LinkedEntity], facts: FactColumns, config: LinkingConfig
 ) -> dict[str, float]:
     """Return the weights of the entities where the walk starts: links and the ends of the best facts."""
-    cosines = facts.compute_cosines(query.vector).tolist()
+    cosines = facts.compute_cosines(query).tolist()
     best = sorted(range(facts.size), key=lambda place: (-cosines[place], facts.ids[place]))[: config.max_facts]
     end_cosines: dict[str, list[float]] = defaultdict(list)
     for place in best:

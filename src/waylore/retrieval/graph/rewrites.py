@@ -22,6 +22,7 @@ from waylore.retrieval.graph.coverage import find_best_at
 from waylore.retrieval.graph.features import Columns, Pool, invert_ranks
 from waylore.text import terms
 from waylore.types.columns import Numbers
+from waylore.types.search import Query
 
 REWRITE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
@@ -208,6 +209,7 @@ def compute_rewrite_features(
     rewrites: Sequence[Rewrite],
     vectors: Vectors,
     known: int,
+    query: Query,
 ) -> tuple[dict[str, Numbers], npt.NDArray[np.int64]]:
     """Return the features of candidates that rewrites give, and the number of the best rewrite of each.
 
@@ -215,7 +217,7 @@ def compute_rewrite_features(
     """
     size, sources = len(pool.ids), np.array([rewrite.source for rewrite in rewrites])
     choices = np.array([rewrite.choice for rewrite in rewrites])
-    near = np.einsum("ij,kj->ik", vectors, pool.vectors).astype(np.float64)
+    near = query.map_cosines(np.einsum("ij,kj->ik", vectors, pool.vectors).astype(np.float64))
     near[np.arange(len(rewrites)), sources] = -1.0  # a rewrite says nothing about its own source
     named, own = _mark_mentions(pool, rewrites)
     best, of_named = near.max(axis=0), np.where(named, near, 0.0).max(axis=0)
@@ -231,7 +233,7 @@ def compute_rewrite_features(
         "rewrite_rank": invert_ranks(best),
         "rewrite_best_rank": (1.0 / ranks).max(axis=0),
         "rewrite_vote": (belief[:, None] / ranks).sum(axis=0) / (belief.sum() + 1e-9),
-        "rewrite_fact": _find_best_facts(pool, sources, vectors),
+        "rewrite_fact": _find_best_facts(pool, sources, vectors, query),
         "rewrite_source_odds": odds[sources][number],
         "rewrite_choice": choices[number],
         "is_rewritten": (np.arange(size) >= known).astype(np.float64),
@@ -249,12 +251,12 @@ def _mark_mentions(pool: Pool, rewrites: Sequence[Rewrite]) -> tuple[npt.NDArray
     return named, own
 
 
-def _find_best_facts(pool: Pool, sources: npt.NDArray[np.int64], vectors: Vectors) -> Numbers:
+def _find_best_facts(pool: Pool, sources: npt.NDArray[np.int64], vectors: Vectors, query: Query) -> Numbers:
     """Return the best cosine of a fact that each candidate states and a rewrite of another candidate."""
     rows = np.flatnonzero(pool.facts.has_vector)
     if not len(rows):
         return np.zeros(len(pool.ids))
-    near = np.einsum("ij,kj->ik", vectors, pool.facts.vectors[rows]).astype(np.float64)
+    near = query.map_cosines(np.einsum("ij,kj->ik", vectors, pool.facts.vectors[rows]).astype(np.float64))
     stating = pool.stating[rows]
     near[sources[:, None] == stating[None, :]] = 0.0
     return find_best_at(stating, near.max(axis=0), len(pool.ids))

@@ -113,7 +113,7 @@ def _find_direct_paths(question: GraphQuery, active: Activation, pool: Pool) -> 
     mentions = zip(pool.mentions.entities, pool.mentions.of, strict=True)
     named = sorted((pair for pair in mentions if pair[0] in starts), key=lambda pair: active.get(pair[0], 0.0))
     paths: dict[str, FindPath] = {passage: partial(GraphPath, starts[entity]) for entity, passage in named}
-    cosines = facts.compute_cosines(question.query.vector)
+    cosines = facts.compute_cosines(question.query)
     ends = zip(facts.subjects, facts.objects, facts.is_typed.tolist(), strict=True)
     stated = [
         place

@@ -157,7 +157,7 @@ def gather(
     passages.
     """
     seeds, known = yield from _read_hops(query, weights, facts, read_before, config)
-    promising = _rank_promising(known, set(seeds), known.compute_cosines(query.vector))
+    promising = _rank_promising(known, set(seeds), known.compute_cosines(query))
     own = [scored.id for scored in hybrid]
     merged, mentions, cosines = yield from _read_surroundings(
         query, [*sorted(seeds), *promising], len(seeds), known, own, config, resolution
@@ -165,8 +165,8 @@ def gather(
     known = unique_facts([known, merged])
     mentions = _drop_repeated(join_mentions([mentions, mentioned]))
     passages = sorted({*own, *mentions.passages})
-    near = {id_: cosines.get(id_, NEUTRAL) for id_ in passages}
-    return Neighbourhood(seeds, known, known.compute_cosines(query.vector), mentions, near)
+    near = {id_: query.map_cosines(cosines[id_]) if id_ in cosines else NEUTRAL for id_ in passages}
+    return Neighbourhood(seeds, known, known.compute_cosines(query), mentions, near)
 
 
 def _drop_repeated(mentions: MentionColumns) -> MentionColumns:
@@ -192,7 +192,7 @@ def _read_hops(
     known, walked = facts, set(seeds)
     for hop in range(config.max_hops):
         if hop:
-            frontier = _rank_promising(known, walked, known.compute_cosines(query.vector))[: config.frontier]
+            frontier = _rank_promising(known, walked, known.compute_cosines(query))[: config.frontier]
             walked.update(frontier)
             listed = yield from read_entity_facts(query, frontier, config)
         known = _add_new(known, listed, config)

@@ -21,13 +21,14 @@ from waylore.retrieval.graph.features import (
     Pool,
     blend_weights,
     compute_features,
+    compute_long_share,
     compute_second_features,
     find_bridges,
 )
 from waylore.types.columns import to_fact_columns, to_mention_columns
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Fact, Mention, Passage, Vector
-from waylore.types.search import TermCounts
+from waylore.types.search import CosineScale, Query, TermCounts
 
 
 def normalise_vector(*values: float) -> Vector:
@@ -36,6 +37,7 @@ def normalise_vector(*values: float) -> Vector:
 
 
 QUESTION = normalise_vector(1.0, 0.0, 0.0)
+QUERY = Query("", QUESTION)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def list_bridges(candidates: Sequence[Candidate], *, common: int = 8) -> set[tup
 
 def compute_columns(candidates: Sequence[Candidate], named: str = "") -> dict[str, list[float]]:
     world = make_pool(candidates, named)
-    found, _ = compute_features(world, QUESTION, find_bridges(world, common=8))
+    found, _ = compute_features(world, QUERY, find_bridges(world, common=8))
     return {name: column.tolist() for name, column in found.items()}
 
 
@@ -124,6 +126,19 @@ def test_plain_value_bridges_by_subject_only() -> None:
         Candidate(QUESTION, about="B"),
     ]
     assert list_bridges(candidates) == {(0, 1, "A", True)}
+
+
+def test_cosines_of_another_model_are_mapped_by_its_line() -> None:
+    stated = make_embedded_fact("A", "B", normalise_vector(1, 1, 0))
+    world = make_pool([Candidate(QUESTION, (stated,), about="A"), Candidate(normalise_vector(0, 1, 0), about="B")])
+    bridges = find_bridges(world, common=8)
+    plain, _ = compute_features(world, QUERY, bridges)
+    mapped, _ = compute_features(world, Query("", QUESTION, scale=CosineScale(slope=0.5, offset=0.3)), bridges)
+    for name in ("cosine", "best_fact", "bridge_fact"):
+        at = slice(None) if name == "cosine" else slice(0, 1) if name == "best_fact" else slice(1, 2)
+        assert mapped[name][at].tolist() == pytest.approx((0.5 * plain[name][at] + 0.3).tolist())
+    cosines = 0.5 * np.array([0.0, 0.5**0.5, 0.5**0.5]) + 0.3  # question and target, fact and target, question and fact
+    assert mapped["bridge_cosine"][1] == pytest.approx((cosines[0] + cosines[1]) / (2 + 2 * cosines[2]) ** 0.5)
 
 
 def test_features_exist_without_bridges() -> None:
@@ -180,7 +195,7 @@ def test_best_of_several_bridges_is_used() -> None:
     for candidates in ([target, weak, strong], [target, strong, weak]):
         world = make_pool(candidates)
         found = find_bridges(world, common=8)
-        columns, best = compute_features(world, QUESTION, found)
+        columns, best = compute_features(world, QUERY, found)
         assert world.facts.make(found.fact[best[0]]).subject == "D"
         assert columns["bridges"][0] == pytest.approx(np.log(3))
 
@@ -189,7 +204,7 @@ def test_second_features_use_best_odds_over_bridges() -> None:
     hub = Candidate(QUESTION, (make_embedded_fact("A", "B"), make_embedded_fact("A", "C")), about="A")
     world = make_pool([hub, Candidate(QUESTION, about="B"), Candidate(QUESTION, mentions="C"), Candidate(QUESTION)])
     found = find_bridges(world, common=8)
-    first, _ = compute_features(world, QUESTION, found)
+    first, _ = compute_features(world, QUERY, found)
     second = compute_second_features(first, np.array([9.0, -1.0, 2.0, -99.0]), found, world.coverage)
     assert second.keys() == SECOND_FEATURES.keys()
     assert second["first_rank"].tolist() == [1.0, 1 / 3, 1 / 2, 1 / 4]
@@ -235,7 +250,7 @@ def test_need_is_what_no_likely_candidate_has() -> None:
     """A term that a certain candidate has counts nothing for others, and fully for it."""
     world = make_pool([Candidate(QUESTION, text="harbour winter"), Candidate(QUESTION, text="harbour")])
     found = find_bridges(world, common=8)
-    first, _ = compute_features(world, QUESTION, found)
+    first, _ = compute_features(world, QUERY, found)
     certain = compute_second_features(first, np.array([9.0, -9.0]), found, world.coverage)
     unlikely = compute_second_features(first, np.array([-9.0, -9.0]), found, world.coverage)
     assert certain["need"] == pytest.approx([1.0, 0.0], abs=2e-3)
@@ -249,7 +264,7 @@ def test_question_without_known_terms_covers_nothing() -> None:
     empty = find_coverage(TermCounts(100, {}), [passage], to_fact_columns({}))
     world = replace(make_pool([Candidate(QUESTION)]), coverage=empty)
     bridges = find_bridges(world, common=8)
-    first, _ = compute_features(world, QUESTION, bridges)
+    first, _ = compute_features(world, QUERY, bridges)
     second = compute_second_features(first, np.zeros(1), bridges, empty)
     assert [second[name].tolist() for name in ("coverage", "rarest_term", "scarce_terms", "need")] == [[0.0]] * 4
 
@@ -305,7 +320,7 @@ def test_passages_of_one_page_share_the_name_that_the_page_is_about() -> None:
     page = [Candidate(normalise_vector(1.0, 0.1 * place, 0.0), about="a") for place in range(4)]
     alone = Candidate(normalise_vector(0.5, 0.5, 0.0), about="b", mentions="a")
     pool = make_pool([*page, alone], named="ab")
-    columns, _ = compute_features(pool, QUESTION, find_bridges(pool, common=8))
+    columns, _ = compute_features(pool, QUERY, find_bridges(pool, common=8))
     assert columns["is_named"].tolist() == [0.25, 0.25, 0.25, 0.25, 1.0]
 
 
@@ -315,7 +330,9 @@ def test_weights_of_long_pages_count_as_far_as_candidates_share_pages(candidates
     pages = data.draw(st.integers(1, candidates))
     pool = make_pool([Candidate(QUESTION)] * candidates, pages=pages)
     short, long = (("cosine", 1.0), ("coverage", 1.0)), (("cosine", 3.0),)
-    first, second = blend_weights(ChainConfig(first=short, second=short, long_first=long, long_second=long), pool)
+    first, second = blend_weights(
+        ChainConfig(first=short, second=short, long_first=long, long_second=long), compute_long_share(pool)
+    )
     assert first == second
     (name, weight), (covered, left) = first
     assert (name, covered) == ("cosine", "coverage")

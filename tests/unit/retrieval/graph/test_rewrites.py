@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unit.retrieval.graph.test_features import QUESTION, Candidate, make_embedded_fact, make_pool, normalise_vector
+from unit.retrieval.graph.test_features import (
+    QUERY,
+    QUESTION,
+    Candidate,
+    make_embedded_fact,
+    make_pool,
+    normalise_vector,
+)
 from waylore.config import DeepConfig
 from waylore.recipes import DEEP
-from waylore.retrieval.graph.deep import ODDS, combine_weights
+from waylore.retrieval.graph.deep import combine_weights
+from waylore.retrieval.graph.features import ODDS
 from waylore.retrieval.graph.rewrites import (
     CHOICE_FEATURES,
     REWRITE_FEATURES,
@@ -110,7 +118,13 @@ def compute_columns(
     pool = make_pool(candidates)
     cosine = pool.vectors @ QUESTION
     columns, _ = compute_rewrite_features(
-        pool, cosine.astype(np.float64), np.arange(len(candidates), dtype=np.float64), rewrites, np.stack(vectors), 2
+        pool,
+        cosine.astype(np.float64),
+        np.arange(len(candidates), dtype=np.float64),
+        rewrites,
+        np.stack(vectors),
+        2,
+        QUERY,
     )
     return {name: column.tolist() for name, column in columns.items()}
 

@@ -8,6 +8,7 @@ import pytest
 from unit.retrieval.samples import make_fact
 from waylore.types.columns import NEUTRAL, to_fact_columns
 from waylore.types.knowledge import Fact, Vector
+from waylore.types.search import Query
 
 ADA, BYRON, KIEL = (
     make_fact("Ada", "knows", "Byron"),
@@ -21,7 +22,7 @@ def make_vector(*values: float) -> Vector:
 
 
 def compute(question: Vector | None, *facts: Fact) -> list[float]:
-    return list(to_fact_columns({"": facts}).compute_cosines(question))
+    return list(to_fact_columns({"": facts}).compute_cosines(Query("", question)))
 
 
 def test_cosine_without_fact_vector_is_neutral() -> None:

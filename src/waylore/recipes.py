@@ -7,9 +7,12 @@ see, and gives the reason. This module reads neither the store nor a model.
 
 # ruff: noqa: RUF009 (the defaults of a recipe are frozen)
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -25,6 +28,7 @@ from waylore.config import (
     ResolutionConfig,
     TrustConfig,
     WalkConfig,
+    Weights,
 )
 from waylore.errors import ArgumentError
 from waylore.plugins import load_plugin
@@ -190,6 +194,20 @@ def resolve_method(method: str) -> str:
             f"or {' or '.join(f'{alias} (= {known})' for alias, known in ALIASES.items())}"
         )
     return name
+
+
+def apply_weights(recipe: Recipe, weights: str) -> tuple[Recipe, str]:
+    """Return a recipe with the weights that were fitted to a collection, and the name of these; empty without any."""
+    if not weights or recipe.graph not in {CHAIN.graph, DEEP.graph}:
+        return recipe, ""
+    tuned, name = _read_weights(weights)
+    return replace(recipe, chain=replace(recipe.chain, tuned=tuned)), name
+
+
+@lru_cache(maxsize=256)
+def _read_weights(weights: str) -> tuple[Weights, str]:
+    digest = hashlib.sha256(weights.encode()).hexdigest()[:8]
+    return tuple(json.loads(weights).items()), f"with weights tuned to this collection ({digest})"
 
 
 def _find_no_turns() -> TurnShare:

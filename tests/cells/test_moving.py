@@ -86,11 +86,13 @@ def test_move_copies_everything_and_open_stores_follow(federation: Federation) -
         before, version = list(store.export()), store.version()
         fact = NOTES[3].facts[0].id
         store.count_uses(facts=[fact] * 3, at=day("2024-06-01"))
+        store.set_weights('{"bias": 0.5, "odds": 2.0}', author=OWNER)
         store.write([], author=OWNER, model=MODEL, fingerprints={"notes/003": "as it was"})
         moved(federation, "west")
         assert in_cell(federation, "west") == before == list(store.export())
         assert in_cell(federation, "east") == []
         assert store.version() > version
+        assert store.statistics().weights == '{"bias": 0.5, "odds": 2.0}'
         assert [s.id for s in store.lexical("Marker3x0", top_k=3)] == [NOTES[3].passages[0].id]
         used = store.facts([fact])[fact]
         assert (used.access_count, used.last_accessed) == (3, day("2024-06-01"))

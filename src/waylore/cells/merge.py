@@ -93,7 +93,10 @@ def merge_ids(answers: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, tuple
 
 
 def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
-    """Return sums. An item of several collections counts once for each. Different models are all named."""
+    """Return sums. An item of several collections counts once for each. Different models are all named.
+
+    Weights count if all collections have the same.
+    """
     filled = [answer for answer in answers if answer.documents] or answers[:1]
     models = sorted({answer.model or "no model" for answer in filled})
     dimensions = {answer.dimension for answer in filled}
@@ -106,6 +109,7 @@ def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
         model=filled[0].model if len(models) == 1 else " and ".join(models) or None,
         dimension=dimensions.pop() if len(dimensions) == 1 else None,
         version=sum(a.version for a in answers),
+        weights=filled[0].weights if len({answer.weights for answer in filled}) == 1 else "",
     )
 
 

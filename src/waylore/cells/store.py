@@ -471,6 +471,10 @@ class FederatedStore:
         """Store vectors of a model that the collection does not use yet. A move does not copy them."""
         self._members.write(lambda s: s.stage_vectors(items, author=author, model=model), combine=_take_last)
 
+    def set_weights(self, weights: str, *, author: Author) -> None:
+        """Store weights of the graph search, as JSON, until another model is activated; an empty text removes them."""
+        self._members.write(lambda s: s.set_weights(weights, author=author), combine=_take_last)
+
     def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         return self._members.write(lambda s: s.activate_model(model, author=author), combine=_take_last)

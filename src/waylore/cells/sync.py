@@ -8,6 +8,7 @@ about cells.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -35,7 +36,16 @@ def sync_stores(source: Store, target: Store, batch: int, *, compare_rows: bool 
         there = list(_list_between(target, after, last, batch))
         changed += _sync_page(source, target, here, there, compare_rows=compare_rows)
         after = last
-    return changed
+    return changed + _copy_weights(source, target)
+
+
+def _copy_weights(source: Store, target: Store) -> int:
+    """Give the target the weights that were fitted to the source, and return the number of changes."""
+    weights = source.statistics().weights
+    if weights == target.statistics().weights:
+        return 0
+    target.set_weights(weights, author=OWNER)
+    return 1
 
 
 def delete_all(store: Store, batch: int) -> None:
@@ -45,16 +55,9 @@ def delete_all(store: Store, batch: int) -> None:
 
 
 def is_equal(source: Store, target: Store) -> bool:
-    """Return whether two stores have the same counts and the same model."""
+    """Return whether two stores have the same counts, model and weights."""
     one, other = source.statistics(), target.statistics()
-    return (one.documents, one.passages, one.entities, one.facts, one.mentions, one.model) == (
-        other.documents,
-        other.passages,
-        other.entities,
-        other.facts,
-        other.mentions,
-        other.model,
-    )
+    return replace(one, version=0, details={}) == replace(other, version=0, details={})
 
 
 def _has_other_model(source: Store, target: Store) -> bool:

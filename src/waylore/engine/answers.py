@@ -18,7 +18,7 @@ from cachetools import LRUCache, TTLCache
 from waylore.config import CacheConfig
 from waylore.engine.uses import UseCounter
 from waylore.protocols import Embedder, Reranker
-from waylore.recipes import ACTIVATION, Recipe, TurnShare
+from waylore.recipes import ACTIVATION, Recipe, TurnShare, apply_weights
 from waylore.retrieval.search import NO_EMBEDDER, find_turns, search
 from waylore.store.partial import get_left_out
 from waylore.store.protocol import Store
@@ -49,7 +49,8 @@ class Answers:
     def search(self, query: Query, choose: ChooseRecipe, reranker: Reranker | None) -> SearchResult:
         """Return the cached answer to a question, or search the store with the recipe that is chosen for it."""
         known = self._store.statistics()
-        recipe, route_reason = choose(partial(self._find_turns, query.where, known.version))
+        recipe, reason = choose(partial(self._find_turns, query.where, known.version))
+        recipe, weights = apply_weights(recipe, known.weights)
         where = replace(query.where, now=None)
         asked = (query.text, repr(where), query.as_of, query.min_similarity, query.group_by)
         key = (*asked, _to_key(recipe), known.version)
@@ -61,7 +62,7 @@ class Answers:
                 self._store_cached(key, result, query.where)
         with self._lock:
             self._entity_counts.update(entity.name for entity in result.entities)
-        return replace(result, route_reason=route_reason, from_cache=from_cache)
+        return replace(result, route_reason=", ".join(filter(None, (reason, weights))), from_cache=from_cache)
 
     def list_frequent_names(self, limit: int) -> list[str]:
         """Return the entities that questions named most often."""

@@ -422,6 +422,13 @@ class Store(Protocol):
         """
         ...
 
+    def set_weights(self, weights: str, *, author: Author) -> None:
+        """Store weights of the graph search, as JSON, until another model is activated; an empty text removes them.
+
+        Forbidden is raised if `author` is limited.
+        """
+        ...
+
     def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         ...

@@ -46,13 +46,14 @@ class AuditTests(StoreFixtures):
                 change()
         assert [entry.verb for entry in store.audit()] == ["write"]
 
-    def test_new_model_has_an_entry(self, store: Store) -> None:
+    def test_new_model_and_new_weights_have_entries(self, store: Store) -> None:
         store.write([note("Mine.")], author=OWNER, model=MODEL)
         while items := store.list_unembedded("other", limit=99):
             vectors = [replace(item, vector=np.ones(3, np.float32)) for item in items]
             store.stage_vectors(vectors, author=OWNER, model="other")
         assert store.activate_model("other", author=OWNER)
-        assert [entry.verb for entry in store.audit()] == ["write", "reembed"]
+        store.set_weights("", author=OWNER)
+        assert [entry.verb for entry in store.audit()] == ["write", "reembed", "tune"]
 
     def test_entry_lists_some_ids_and_counts_all(self, store: Store) -> None:
         many = [note(f"Note {n}.", uri=f"{n}.md") for n in range(MAX_DOCUMENTS + 5)]

@@ -106,3 +106,5 @@ class AuthorTests(StoreFixtures):
             store.stage_vectors([item], author=RED, model="other")
         with pytest.raises(Forbidden, match="whole collection"):
             store.activate_model("other", author=RED)
+        with pytest.raises(Forbidden, match="whole collection"):
+            store.set_weights('{"bias": 0.0, "odds": 1.0}', author=RED)

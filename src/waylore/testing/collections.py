@@ -102,6 +102,19 @@ class CollectionTests(StoreFixtures):
         assert store.statistics().model is None
         assert store.write([KING], author=OWNER, model=MODEL) == 1
 
+    def test_weights_belong_to_a_collection_until_it_has_another_model(self, world: Store) -> None:
+        before, weights = world.statistics(), '{"bias": 0.5, "odds": 2.0}'
+        assert before.weights == ""
+        world.set_weights(weights, author=OWNER)
+        after = world.statistics()
+        assert after.weights == weights
+        assert after.version > before.version  # answers with the weights before are not cached any more
+        world.write([page("One more page.")], author=OWNER, model=MODEL)
+        assert world.statistics().weights == weights
+        stage_other_model(world, limit=99, rounds=99)
+        assert world.activate_model(OTHER_EMBEDDER.name, author=OWNER)
+        assert world.statistics().weights == ""
+
     def test_model_is_staged_then_activated(self, world: Store) -> None:
         before = world.dense(question("king"), top_k=3)
         assert not world.activate_model(OTHER_EMBEDDER.name, author=OWNER)

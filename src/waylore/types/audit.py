@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
 
-Verb: TypeAlias = Literal["write", "forget", "reembed"]
+Verb: TypeAlias = Literal["write", "forget", "reembed", "tune"]
 MAX_DOCUMENTS = 100  # whose ids an entry has; the others are counted
 START = bytes(16).hex()  # the hash before the first entry
 

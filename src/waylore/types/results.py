@@ -121,7 +121,10 @@ class UserCounts:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The size of a collection, and the embedding model that it was made with."""
+    """The size of a collection, and the embedding model that it was made with.
+
+    `weights` are those of the graph search that were fitted to the collection, as JSON; empty for the shipped ones.
+    """
 
     documents: int
     passages: int
@@ -131,6 +134,7 @@ class Statistics:
     model: str | None
     dimension: int | None
     version: int
+    weights: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ RELEASED = {
         "30414d3719c2aaca03694fff73da0d44fb72c83e49623807f35466f1ab50c0f2",
         "da2aa2df052252d968beaf0d55baaef1872a493b8ffcf2108065f9380f08807d",
         "76674442c7dc0bad7da49ddcee54211628d6e7ac65ad3cbdc1738ba84dae0ddf",
+        "6972bc5d97bce72dd0fa9b020ce90a713e33d089e6ae3123c979ab6f3fff9423",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
@@ -40,6 +41,7 @@ RELEASED = {
         "c39930c6e6b083d9f107c59d747ef015eb16fc793dc5c4ccd48881e4f9af1c5a",
         "8a6f6106aeff00207dc5543a49ef1598a4164b887cc36038edafb1b597bbd7c2",
         "d20aa48786d7fa35104a032ce0ee6f883f7dd9f0f8a716201793b9ec50a7fdce",
+        "cde13fd013f7c7ebbafab3195c9f4622afe3eb209e390ab6caa9b3fd492a2d92",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): [

@@ -101,8 +101,8 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
     (found, mark, version, model, dimension, *row) = rows[0]
     if found != name:
         raise StoreError(f"the collections {found!r} and {name!r} have the same key: rename one of them")
-    documents, passages, entities, facts, mentions, *rest = row
-    statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version)
+    documents, passages, entities, facts, mentions, weights, *rest = row
+    statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version, weights)
     return PostgresCollection(key, mark, statistics, *rest)
 
 

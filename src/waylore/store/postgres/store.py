@@ -459,6 +459,13 @@ class PostgresStore:
         with self._transaction() as (db, _):
             reembedding.stage_vectors(db, self._key, items, model=model)
 
+    def set_weights(self, weights: str, *, author: Author) -> None:
+        """Store weights of the graph search, as JSON, until another model is activated; an empty text removes them."""
+        author.require_all()
+        with self._transaction() as (db, _):
+            run(db, "set_weights", collection=self._key, weights=weights)
+            writing.add_entry(db, self._key, "tune", author, ())
+
     def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         author.require_all()

@@ -77,9 +77,9 @@ def bind_fact_filter(facts: FactFilter) -> dict[str, Any]:
 def read_collection(db: apsw.Connection, name: str) -> SqliteCollection:
     """Read the current row of a collection."""
     row = db.execute(SQL["collection"], {"name": name}).get
-    (number, version, model, dimension, documents, passages, entities, facts, mentions) = row[:9]
-    statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version)
-    return SqliteCollection(number, statistics, *row[9:])
+    (number, version, model, dimension, documents, passages, entities, facts, mentions, weights) = row[:10]
+    statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version, weights)
+    return SqliteCollection(number, statistics, *row[10:])
 
 
 class ScopeCache:

@@ -480,6 +480,13 @@ class SqliteStore:
         with self._transaction() as db:
             reembedding.stage_vectors(db, self._row, items, model=model)
 
+    def set_weights(self, weights: str, *, author: Author) -> None:
+        """Store weights of the graph search, as JSON, until another model is activated; an empty text removes them."""
+        author.require_all()
+        with self._transaction() as db:
+            db.execute(SQL["set_weights"], {"collection": self._row, "weights": weights})
+            writing.add_entry(db, self._row, "tune", author, ())
+
     def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         author.require_all()

@@ -56,6 +56,7 @@ COMMANDS = {
     "export": CommandEntry(MAINTAIN, "maintain:export"),
     "enrich": CommandEntry(MAINTAIN, "add:enrich"),
     "reembed": CommandEntry(MAINTAIN, "maintain:reembed"),
+    "tune": CommandEntry(MAINTAIN, "maintain:tune"),
     "eval": CommandEntry(
         MAINTAIN,
         "maintain:evaluate",

@@ -1,17 +1,21 @@
-"""`waylore compact`, `export`, `audit`, `reembed` and `eval`: maintain an existing collection."""
+"""`waylore compact`, `export`, `audit`, `reembed`, `tune` and `eval`: maintain an existing collection."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waylore.engine.answers import describe_mismatch
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
+from waylore.protocols import Embedder
 from waylore.service.salvage import salvage as salvage_file
+from waylore.settings.sections import Settings
+from waylore.store.protocol import Store
 from waylore.store.urls import open_store
 from waylore.surfaces.cli.options import (
     CollectionName,
@@ -32,6 +36,9 @@ from waylore.surfaces.terminal.output import (
     show_status,
 )
 from waylore.types.audit import AuditEntry, find_break
+
+if TYPE_CHECKING:
+    from waylore.evaluation.tune import Tuning
 
 AUDIT_PAGE = 1_000  # entries that are read at a time
 
@@ -158,11 +165,7 @@ def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJs
     """
     with report_errors(), handle_interrupt("Run the same command again to continue."):
         settings = load_settings(store, collection)
-        embedder = create_embedder(settings.embedding)
-        if embedder is None:
-            raise ConfigError(
-                "no embedder is set; set embedding.provider in waylore.toml, or WAYLORE_EMBEDDING_PROVIDER"
-            )
+        embedder = _require_embedder(settings)
         with closing(open_store(settings.store, settings.collection)) as opened:
             known = opened.statistics()
         total = known.passages + known.entities + known.facts
@@ -175,6 +178,58 @@ def reembed(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJs
             )
         people = f"embedded {made:,} texts with {embedder.name}" if made else f"already has {embedder.name}"
         print_result({"vectors": made, "model": embedder.name}, people, as_json)
+
+
+def tune(
+    questions: Annotated[
+        Path | None,
+        typer.Option("--questions", metavar="FILE", help="Your questions, as for `waylore eval`.", show_default=False),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Return to the shipped weights.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Fit the weights of the graph search to the collection, and keep them if they answer your questions better.
+
+    Each question is answered with weights that were fitted without it. Without questions of your own, some are made
+    from facts of the collection, and the result is only shown. Searches name the weights that they use.
+
+    Example: `waylore tune --questions questions.jsonl`
+    """
+    from waylore.evaluation.tune import store_weights  # noqa: PLC0415 (imports what other commands do not need)
+
+    with report_errors(), handle_interrupt("Nothing was changed."):
+        settings = load_settings(store, collection)
+        with closing(open_store(settings.store, settings.collection)) as opened:
+            if reset:
+                store_weights(opened, ())
+                print_result({"is_stored": False}, "searches use the shipped weights", as_json)
+                return
+            found = _fit(opened, _require_embedder(settings), questions)
+            if found.is_better:
+                store_weights(opened, found.weights)
+        print_result({**found.to_dict(), "is_stored": found.is_better}, found.describe(), as_json)
+
+
+def _fit(store: Store, embedder: Embedder, questions: Path | None) -> "Tuning":
+    """Fit weights to a collection whose vectors are of this embedder."""
+    from waylore.evaluation.folders.questions import read_questions  # noqa: PLC0415 (others do not need them)
+    from waylore.evaluation.tune import tune  # noqa: PLC0415
+
+    if mismatch := describe_mismatch(store.statistics(), embedder):
+        raise ConfigError(mismatch)
+    asked = read_questions(questions) if questions else ()
+    with show_progress("reading made questions") as show:
+        return tune(store, embedder, asked, lambda done, total: show(done, total, f"{done}/{total}"))
+
+
+def _require_embedder(settings: Settings) -> Embedder:
+    """Return the embedder of the settings."""
+    embedder = create_embedder(settings.embedding)
+    if embedder is None:
+        raise ConfigError("no embedder is set; set embedding.provider in waylore.toml, or WAYLORE_EMBEDDING_PROVIDER")
+    return embedder
 
 
 def evaluate(context: typer.Context) -> None:

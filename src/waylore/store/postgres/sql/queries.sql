@@ -115,8 +115,8 @@ SELECT pg_advisory_xact_lock_shared(%(collection)s)
 INSERT INTO collections (collection, name) VALUES (%(collection)s, %(name)s) ON CONFLICT DO NOTHING
 
 -- name: collection
-SELECT name, mark, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_term,
-  next_access
+SELECT name, mark, version, model, dimension, documents, passages, entities, facts, mentions, weights, length, next_passage,
+  next_term, next_access
 FROM collections WHERE collection = %(collection)s
 
 -- name: secret
@@ -133,7 +133,11 @@ UPDATE collections SET version = version + 1, documents = documents + %(document
 WHERE collection = %(collection)s
 
 -- name: set_model
-UPDATE collections SET model = %(model)s, dimension = %(dimension)s, version = version + 1 WHERE collection = %(collection)s
+UPDATE collections SET model = %(model)s, dimension = %(dimension)s, weights = '', version = version + 1
+WHERE collection = %(collection)s
+
+-- name: set_weights
+UPDATE collections SET weights = %(weights)s, version = version + 1 WHERE collection = %(collection)s
 
 -- name: set_next
 UPDATE collections SET next_passage = %(next_passage)s, next_term = %(next_term)s, next_access = %(next_access)s

@@ -21,7 +21,8 @@ CREATE TABLE collections (
   next_term int4 NOT NULL DEFAULT 1,
   next_access int4 NOT NULL DEFAULT 1,   -- never reused: an old permission must not become a new one
   -- the key of the marks around recalled texts; never exported
-  secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+  secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+  weights text NOT NULL DEFAULT ''  -- of the graph search, fitted by `waylore tune`, as JSON; empty for the shipped ones
 ) WITH (fillfactor = 70);
 
 -- Each set of labels with each user that a document has, so that a permission is one integer in every index. What a caller

@@ -71,7 +71,8 @@ INSERT OR IGNORE INTO collections (name, secret) VALUES (:name, randomblob(32))
 SELECT secret FROM collections WHERE row = :collection
 
 -- name: collection
-SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, length, next_passage, next_entity
+SELECT row, version, model, dimension, documents, passages, entities, facts, mentions, weights, length, next_passage,
+  next_entity
 FROM collections WHERE name = :name
 
 -- name: collections
@@ -87,7 +88,10 @@ UPDATE collections SET version = version + 1, documents = documents + :documents
 WHERE row = :collection
 
 -- name: set_model
-UPDATE collections SET model = :model, dimension = :dimension, version = version + 1 WHERE row = :collection
+UPDATE collections SET model = :model, dimension = :dimension, weights = '', version = version + 1 WHERE row = :collection
+
+-- name: set_weights
+UPDATE collections SET weights = :weights, version = version + 1 WHERE row = :collection
 
 -- name: set_next
 UPDATE collections SET next_passage = :next_passage, next_entity = :next_entity WHERE row = :collection

@@ -13,7 +13,8 @@ CREATE TABLE collections (
   length INTEGER NOT NULL DEFAULT 0,        -- terms of all passages
   next_passage INTEGER NOT NULL DEFAULT 0,  -- the next free row of the collection's last block
   next_entity INTEGER NOT NULL DEFAULT 0,
-  secret BLOB  -- the key of the marks around recalled texts; never exported
+  secret BLOB,  -- the key of the marks around recalled texts; never exported
+  weights TEXT NOT NULL DEFAULT ''  -- of the graph search, fitted by `waylore tune`, as JSON; empty for the shipped ones
 ) STRICT;
 
 -- Each set of labels with each user that a document has, so that a permission is one integer in every index. What a caller

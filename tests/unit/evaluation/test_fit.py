@@ -61,6 +61,7 @@ def test_fitted_weights_have_every_feature(examples: list[Example]) -> None:
     assert [name for name, _ in fitted["second"]] == ["bias", *SECOND_FEATURES]
 
 
+@pytest.mark.slow
 def test_table_of_long_pages_corrects_the_second_one(examples: list[Example]) -> None:
     """With a strong penalty the order is that of the second table; with a weak one the loss is lower."""
     tables = fit(examples, 0.1)

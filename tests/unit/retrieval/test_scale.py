@@ -71,6 +71,7 @@ def test_line_leads_to_the_cosines_of_the_model_of_the_weights() -> None:
     assert query.map_cosines(float(np.mean([row[9] for row in others]))) == pytest.approx(HIGH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bge-small", "potion"])
 def test_table_has_the_line_of_the_sentences(name: str) -> None:
     path = find_model(name)

@@ -479,6 +479,7 @@ def test_invalid_cache_file_raises(server: Script, tmp_path: Path) -> None:
         create_extractor(server, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_cached_answers_survive_kill(server: Script, tmp_path: Path) -> None:
     code = (
         "import sys, pathlib; from waylore.providers.extractors.llm import LLMExtractor as L;"

@@ -16,9 +16,11 @@ from waylore import Waylore
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
 from waylore.service.backups.dispatch import back_up, restore, verify_backup
 from waylore.service.backups.file import COPY
-from waylore.service.backups.manifest import MANIFEST
+from waylore.service.backups.manifest import MANIFEST, check_parts, hash_file, read_manifest
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
+from waylore.store.sqlite.file import open_file
+from waylore.store.sqlite.verify import check_pages
 
 
 def fill(file: Path, *, collection: str = "default", documents: int = 5) -> None:
@@ -92,6 +94,45 @@ def test_changed_backup_is_refused(saved: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "new.waylore").exists()
 
 
+def accept(copy: Path) -> None:
+    """Write the hash of a changed copy into its manifest."""
+    file = copy.with_name(MANIFEST)
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps({**manifest, "parts": {COPY: hash_file(copy)}}))
+
+
+def test_copy_whose_pages_are_whole_but_does_not_restore_is_noticed(saved: Path) -> None:
+    """Another program changed a row: every page has its checksum, and the copy has its hash."""
+    with closing(open_file(str(saved / COPY))) as db:
+        db.execute("UPDATE documents SET title = 'changed' WHERE uri = '3'")
+    accept(saved / COPY)
+    check_parts(saved, read_manifest(saved))
+    assert check_pages(str(saved / COPY)).damaged == ()
+    with pytest.raises(DamagedStore, match=r"saved cannot be restored .*3 in .* is damaged.*; use another backup"):
+        verify_backup(saved)
+
+
+def test_older_copy_with_a_newer_manifest_is_noticed(saved: Path, tmp_path: Path) -> None:
+    file = tmp_path / "memory.waylore"
+    fill(file, documents=6)
+    back_up(str(file), tmp_path / "newer")
+    shutil.copyfile(saved / COPY, tmp_path / "newer" / COPY)
+    accept(tmp_path / "newer" / COPY)
+    with pytest.raises(DamagedStore, match="are not those"):
+        verify_backup(tmp_path / "newer")
+
+
+def test_trial_leaves_nothing(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    before = {path.name: hash_file(path) for path in saved.iterdir()}
+    manifest, is_restored = verify_backup(saved)
+    assert (is_restored, sorted(manifest.collections)) == (True, ["default", "team"])
+    assert list(scratch.iterdir()) == []
+    assert {path.name: hash_file(path) for path in saved.iterdir()} == before
+
+
 def test_backup_with_other_documents_than_its_manifest_is_refused(saved: Path, tmp_path: Path) -> None:
     manifest = json.loads((saved / MANIFEST).read_text())
     manifest["collections"]["default"]["digest"] = "0" * 64
@@ -134,7 +175,7 @@ def test_nothing_is_overwritten(saved: Path, tmp_path: Path) -> None:
         restore(saved, str(file))
     with pytest.raises(NotFound, match="is no backup"):
         restore(tmp_path, str(tmp_path / "new.waylore"))
-    with pytest.raises(ConfigError, match="name a new file"):
+    with pytest.raises(ConfigError, match=r"name a new file .* `waylore export` and `waylore import`"):
         restore(saved, "postgresql://localhost/new")
     (saved / MANIFEST).write_text("{")
     with pytest.raises(DamagedStore, match="was changed"):

@@ -355,6 +355,26 @@ def test_nothing_is_overwritten_and_engines_are_not_mixed(
         back_up(f"cells+{filled}", tmp_path / "none")
 
 
+def test_engine_is_changed_by_export_and_import(server: Server, saved: Path, tmp_path: Path) -> None:
+    """The error of a restore into the other engine names these commands."""
+    restored, again, file = create_database(server), create_database(server), str(tmp_path / "new.waylore")
+    restore(saved, restored)
+    for name in ("default", "team"):
+        copy_collection(tmp_path, name, restored, file)
+        copy_collection(tmp_path, name, file, again)
+        assert export(file, name) == export(again, name) == export(restored, name)
+        with open_memory(restored, name) as old, open_memory(file, name) as new:
+            assert [hit.text for hit in new.search("Who leads?")] == [hit.text for hit in old.search("Who leads?")]
+
+
+def copy_collection(folder: Path, collection: str, source: str, target: str) -> None:
+    for command, store in (("export", source), ("import", target)):
+        force = ["--force"] if command == "export" else []
+        options = ("--store", store, "--collection", collection, *force)
+        done = process(folder, command, "moved.jsonl", *options, WAYLORE_EMBEDDING_PROVIDER="none")
+        assert done.returncode == 0, done.stderr
+
+
 def interrupt_at(step: str) -> Callable[[str], None]:
     def interrupt(current: str) -> None:
         if current == step:

@@ -6,27 +6,43 @@ import stat
 import threading
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tools.waiting import wait_until
 
+from legacy.keepsakes import check_answers, open_old, read_kept
 from surfaces.commands import process
 from waylore import Waylore
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
 from waylore.service.backups.dispatch import back_up, restore, verify_backup
-from waylore.service.backups.file import COPY
-from waylore.service.backups.manifest import MANIFEST, check_parts, hash_file, read_manifest
+from waylore.service.backups.file import COPY, describe_collections
+from waylore.service.backups.manifest import (
+    MANIFEST,
+    check_parts,
+    hash_file,
+    make_manifest,
+    read_manifest,
+    write_manifest,
+)
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
-from waylore.store.sqlite.file import open_file
+from waylore.store.sqlite.file import open_file, read_schema
+from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
+from waylore.types.knowledge import IndexedDocument
 
 
 def fill(file: Path, *, collection: str = "default", documents: int = 5) -> None:
     with Waylore.open(str(file), collection=collection) as memory:
         for n in range(documents):
             memory.add(f"Note {n}: Mara leads Platform.", uri=f"{n}")
+
+
+def export(file: Path) -> list[IndexedDocument]:
+    with closing(SqliteStore(file)) as store:
+        return list(store.export())
 
 
 @pytest.fixture
@@ -75,10 +91,11 @@ def test_backup_during_writes_is_the_store_of_one_moment(tmp_path: Path) -> None
         is_over.set()
         writer.join()
     restore(tmp_path / "saved", str(tmp_path / "new.waylore"))
-    with Waylore.open(str(tmp_path / "new.waylore")) as restored:
-        found = [document.uri for document in restored.documents(limit=1_000)]
-    assert found == written[: len(found)]
-    assert before <= len(found) <= after + 1  # the last one may have been stored and not acknowledged
+    found = export(tmp_path / "new.waylore")
+    uris = {indexed.document.uri for indexed in found}
+    assert sorted(uris) == written[: len(uris)]
+    assert before <= len(uris) <= after + 1  # the last one may have been stored and not acknowledged
+    assert found == [indexed for indexed in export(file) if indexed.document.uri in uris]
 
 
 def test_changed_backup_is_refused(saved: Path, tmp_path: Path) -> None:
@@ -154,6 +171,25 @@ def test_backup_of_format_1_is_restored(saved: Path, tmp_path: Path) -> None:
     earlier = {name: manifest[name] for name in ("version", "created_at", "collections", "parts")}
     (saved / MANIFEST).write_text(json.dumps({**earlier, "format": 1, "schema": manifest["schemas"]["store"]}))
     assert restore(saved, str(tmp_path / "new.waylore")).collections["default"].documents == 5
+
+
+def test_backup_of_an_earlier_schema_is_upgraded(tmp_path: Path) -> None:
+    """The copy is a file that an earlier version wrote; its digests are those of the same documents."""
+    (tmp_path / "saved").mkdir()
+    copy, upgraded = tmp_path / "saved" / COPY, tmp_path / "upgraded.waylore"
+    copy.write_bytes(read_kept("store"))
+    shutil.copyfile(copy, upgraded)
+    open_old(str(upgraded)).close()
+    schema, now = read_schema(str(copy)) or 0, datetime.now(UTC)
+    assert schema < (read_schema(str(upgraded)) or 0)
+    parts = {COPY: hash_file(copy)}
+    described = describe_collections(upgraded)
+    write_manifest(
+        copy.parent, make_manifest("sqlite", {"store": schema}, described, parts, columns={}, created_at=now)
+    )
+    restore(copy.parent, str(tmp_path / "new.waylore"))
+    check_answers(str(tmp_path / "new.waylore"), "sqlite")
+    assert verify_backup(copy.parent)[1]
 
 
 def test_damaged_store_is_not_backed_up(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class StoreUnavailable(StoreError):
 
 
 class DamagedStore(StoreError):
-    """The file of the store is damaged; restore a copy of it, and see `waylore doctor`."""
+    """The file or database of the store is damaged; restore a copy of it, and see `waylore doctor`."""
 
 
 class SchemaOutdated(StoreError):

@@ -22,7 +22,7 @@ from waylore.service.keys import split_token, verify_secret
 from waylore.service.registry.open import open_registry
 from waylore.store.postgres import setup
 from waylore.store.sql import load_migrations, migrate
-from waylore.surfaces.checks import check_store
+from waylore.surfaces.checks.store import check_store
 
 SCHEMAS = ("weft", "weft_cells", "weft_service", "weft_jobs")
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY 1"

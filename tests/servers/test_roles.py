@@ -25,7 +25,7 @@ from waylore.cells.open import open_catalogue
 from waylore.errors import ConfigError, Forbidden
 from waylore.service.registry.open import open_registry
 from waylore.store.urls import open_store
-from waylore.surfaces.checks import check_store
+from waylore.surfaces.checks.store import check_store
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROLE = "waylore_test_service"

@@ -6,25 +6,43 @@ import stat
 import threading
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tools.waiting import wait_until
 
+from legacy.keepsakes import check_answers, open_old, read_kept
 from surfaces.commands import process
 from waylore import Waylore
 from waylore.errors import ConfigError, DamagedStore, NotFound, SchemaOutdated
 from waylore.service.backups.dispatch import back_up, restore, verify_backup
-from waylore.service.backups.file import COPY
-from waylore.service.backups.manifest import MANIFEST
+from waylore.service.backups.file import COPY, describe_collections
+from waylore.service.backups.manifest import (
+    MANIFEST,
+    check_parts,
+    hash_file,
+    make_manifest,
+    read_manifest,
+    write_manifest,
+)
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
+from waylore.store.sqlite.file import open_file, read_schema
+from waylore.store.sqlite.store import SqliteStore
+from waylore.store.sqlite.verify import check_pages
+from waylore.types.knowledge import IndexedDocument
 
 
 def fill(file: Path, *, collection: str = "default", documents: int = 5) -> None:
     with Waylore.open(str(file), collection=collection) as memory:
         for n in range(documents):
             memory.add(f"Note {n}: Mara leads Platform.", uri=f"{n}")
+
+
+def export(file: Path) -> list[IndexedDocument]:
+    with closing(SqliteStore(file)) as store:
+        return list(store.export())
 
 
 @pytest.fixture
@@ -73,10 +91,11 @@ def test_backup_during_writes_is_the_store_of_one_moment(tmp_path: Path) -> None
         is_over.set()
         writer.join()
     restore(tmp_path / "saved", str(tmp_path / "new.waylore"))
-    with Waylore.open(str(tmp_path / "new.waylore")) as restored:
-        found = [document.uri for document in restored.documents(limit=1_000)]
-    assert found == written[: len(found)]
-    assert before <= len(found) <= after + 1  # the last one may have been stored and not acknowledged
+    found = export(tmp_path / "new.waylore")
+    uris = {indexed.document.uri for indexed in found}
+    assert sorted(uris) == written[: len(uris)]
+    assert before <= len(uris) <= after + 1  # the last one may have been stored and not acknowledged
+    assert found == [indexed for indexed in export(file) if indexed.document.uri in uris]
 
 
 def test_changed_backup_is_refused(saved: Path, tmp_path: Path) -> None:
@@ -90,6 +109,45 @@ def test_changed_backup_is_refused(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(DamagedStore, match="was changed"):
         restore(saved, str(tmp_path / "new.waylore"))
     assert not (tmp_path / "new.waylore").exists()
+
+
+def accept(copy: Path) -> None:
+    """Write the hash of a changed copy into its manifest."""
+    file = copy.with_name(MANIFEST)
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps({**manifest, "parts": {COPY: hash_file(copy)}}))
+
+
+def test_copy_whose_pages_are_whole_but_does_not_restore_is_noticed(saved: Path) -> None:
+    """Another program changed a row: every page has its checksum, and the copy has its hash."""
+    with closing(open_file(str(saved / COPY))) as db:
+        db.execute("UPDATE documents SET title = 'changed' WHERE uri = '3'")
+    accept(saved / COPY)
+    check_parts(saved, read_manifest(saved))
+    assert check_pages(str(saved / COPY)).damaged == ()
+    with pytest.raises(DamagedStore, match=r"saved cannot be restored .*3 in .* is damaged.*; use another backup"):
+        verify_backup(saved)
+
+
+def test_older_copy_with_a_newer_manifest_is_noticed(saved: Path, tmp_path: Path) -> None:
+    file = tmp_path / "memory.waylore"
+    fill(file, documents=6)
+    back_up(str(file), tmp_path / "newer")
+    shutil.copyfile(saved / COPY, tmp_path / "newer" / COPY)
+    accept(tmp_path / "newer" / COPY)
+    with pytest.raises(DamagedStore, match="are not those"):
+        verify_backup(tmp_path / "newer")
+
+
+def test_trial_leaves_nothing(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    before = {path.name: hash_file(path) for path in saved.iterdir()}
+    manifest, is_restored = verify_backup(saved)
+    assert (is_restored, sorted(manifest.collections)) == (True, ["default", "team"])
+    assert list(scratch.iterdir()) == []
+    assert {path.name: hash_file(path) for path in saved.iterdir()} == before
 
 
 def test_backup_with_other_documents_than_its_manifest_is_refused(saved: Path, tmp_path: Path) -> None:
@@ -115,6 +173,25 @@ def test_backup_of_format_1_is_restored(saved: Path, tmp_path: Path) -> None:
     assert restore(saved, str(tmp_path / "new.waylore")).collections["default"].documents == 5
 
 
+def test_backup_of_an_earlier_schema_is_upgraded(tmp_path: Path) -> None:
+    """The copy is a file that an earlier version wrote; its digests are those of the same documents."""
+    (tmp_path / "saved").mkdir()
+    copy, upgraded = tmp_path / "saved" / COPY, tmp_path / "upgraded.waylore"
+    copy.write_bytes(read_kept("store"))
+    shutil.copyfile(copy, upgraded)
+    open_old(str(upgraded)).close()
+    schema, now = read_schema(str(copy)) or 0, datetime.now(UTC)
+    assert schema < (read_schema(str(upgraded)) or 0)
+    parts = {COPY: hash_file(copy)}
+    described = describe_collections(upgraded)
+    write_manifest(
+        copy.parent, make_manifest("sqlite", {"store": schema}, described, parts, columns={}, created_at=now)
+    )
+    restore(copy.parent, str(tmp_path / "new.waylore"))
+    check_answers(str(tmp_path / "new.waylore"), "sqlite")
+    assert verify_backup(copy.parent)[1]
+
+
 def test_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
     file = tmp_path / "memory.waylore"
     fill(file, documents=50)
@@ -134,7 +211,7 @@ def test_nothing_is_overwritten(saved: Path, tmp_path: Path) -> None:
         restore(saved, str(file))
     with pytest.raises(NotFound, match="is no backup"):
         restore(tmp_path, str(tmp_path / "new.waylore"))
-    with pytest.raises(ConfigError, match="name a new file"):
+    with pytest.raises(ConfigError, match=r"name a new file .* `waylore export` and `waylore import`"):
         restore(saved, "postgresql://localhost/new")
     (saved / MANIFEST).write_text("{")
     with pytest.raises(DamagedStore, match="was changed"):

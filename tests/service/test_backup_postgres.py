@@ -263,6 +263,31 @@ def test_changed_part_is_refused(server: Server, saved: Path) -> None:
     assert run_as_superuser(new, TABLES) == [(0,)]
 
 
+def test_trial_restore_leaves_nothing(server: Server, saved: Path) -> None:
+    new = create_database(server)
+    roles = "SELECT count(*) FROM pg_roles"
+    before = run_as_superuser(new, roles)
+    manifest, is_restored = verify_backup(saved, new)
+    assert (is_restored, manifest.collections["default"].documents) == (True, 6)
+    assert (run_as_superuser(new, TABLES), run_as_superuser(new, roles)) == ([(0,)], before)
+    with pytest.raises(ConfigError, match="is a backup of postgresql"):
+        verify_backup(saved, "memory.waylore")
+
+
+def test_part_that_has_its_hash_but_does_not_restore_is_noticed(server: Server, saved: Path) -> None:
+    """Every row is there twice, as if two copies had been joined."""
+    part = saved / "waylore.passages.copy"
+    content, header = part.read_bytes(), 19
+    part.write_bytes(content[:-2] + content[header:])
+    digest = sha256(part.read_bytes()).hexdigest()
+    change_manifest(saved, lambda manifest: manifest["parts"].update({part.name: digest}))
+    assert verify_backup(saved)[1] is False
+    new = create_database(server)
+    with pytest.raises(DamagedStore, match=r"(?s)cannot be restored .*duplicate key.*; use another backup"):
+        verify_backup(saved, new)
+    assert run_as_superuser(new, TABLES) == [(0,)]
+
+
 @pytest.mark.parametrize("schema", [*SCHEMAS["postgresql"], "waylore_later"])
 def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> None:
     change_manifest(saved, lambda manifest: manifest["schemas"].update({schema: 1_000}))
@@ -322,12 +347,32 @@ def test_nothing_is_overwritten_and_engines_are_not_mixed(
         restore(saved, filled)
     with pytest.raises(ConfigError, match="name a new folder"):
         back_up(filled, saved)
-    with pytest.raises(ConfigError, match="is a backup of postgresql: name an empty database"):
+    with pytest.raises(ConfigError, match=r"is a backup of postgresql: name an empty .* `waylore export` and"):
         restore(saved, str(tmp_path / "new.waylore"))
     with pytest.raises(NotFound, match="no store at"):
         back_up(create_database(server), tmp_path / "none")
     with pytest.raises(ConfigError, match="each cell"):
         back_up(f"cells+{filled}", tmp_path / "none")
+
+
+def test_engine_is_changed_by_export_and_import(server: Server, saved: Path, tmp_path: Path) -> None:
+    """The error of a restore into the other engine names these commands."""
+    restored, again, file = create_database(server), create_database(server), str(tmp_path / "new.waylore")
+    restore(saved, restored)
+    for name in ("default", "team"):
+        copy_collection(tmp_path, name, restored, file)
+        copy_collection(tmp_path, name, file, again)
+        assert export(file, name) == export(again, name) == export(restored, name)
+        with open_memory(restored, name) as old, open_memory(file, name) as new:
+            assert [hit.text for hit in new.search("Who leads?")] == [hit.text for hit in old.search("Who leads?")]
+
+
+def copy_collection(folder: Path, collection: str, source: str, target: str) -> None:
+    for command, store in (("export", source), ("import", target)):
+        force = ["--force"] if command == "export" else []
+        options = ("--store", store, "--collection", collection, *force)
+        done = process(folder, command, "moved.jsonl", *options, WAYLORE_EMBEDDING_PROVIDER="none")
+        assert done.returncode == 0, done.stderr
 
 
 def interrupt_at(step: str) -> Callable[[str], None]:
@@ -375,7 +420,11 @@ def test_backup_can_be_read_by_its_owner_alone(original: Path) -> None:
 def test_commands_back_up_verify_and_restore(server: Server, filled: str, tmp_path: Path) -> None:
     made = json.loads(process(tmp_path, "backup", "saved", "--store", filled, "--json").stdout)
     assert (made["engine"], made["collections"]["default"]["documents"]) == ("postgresql", 6)
-    assert "saved: verified, default (6 documents)" in process(tmp_path, "backup", "saved", "--verify").stdout
+    assert "name an empty database with --store" in process(tmp_path, "backup", "saved", "--verify").stdout
+    empty = create_database(server)
+    shown = process(tmp_path, "backup", "saved", "--verify", "--store", empty).stdout
+    assert "saved: verified, default (6 documents)" in " ".join(shown.split())
+    assert "restored as a trial" in " ".join(shown.split())
     new = create_database(server).replace("keeper@", "keeper:secret@")
     done = process(tmp_path, "restore", "saved", "--store", new)
     assert (done.returncode, "secret" in done.stdout) == (0, False), done.stderr

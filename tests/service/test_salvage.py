@@ -21,7 +21,8 @@ from waylore.service.salvage import salvage
 from waylore.store.sqlite import file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
-from waylore.surfaces.checks import check_store, run_checks
+from waylore.surfaces.checks.run import run_checks
+from waylore.surfaces.checks.store import check_store
 
 LOG_DAMAGES = 20
 DOCUMENTS = 200

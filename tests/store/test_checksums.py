@@ -25,7 +25,9 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.service.registry.open import open_registry
 from waylore.store.sqlite import file, pages, verify, vfs
 from waylore.store.sqlite.store import SqliteStore
-from waylore.surfaces.checks import RESTORE, Finding, check_store, run_checks
+from waylore.surfaces.checks.findings import RESTORE, Finding
+from waylore.surfaces.checks.run import run_checks
+from waylore.surfaces.checks.store import check_store
 from waylore.testing.world import MODEL, QUEEN, WORLD, page
 from waylore.types.author import OWNER
 
@@ -317,7 +319,7 @@ def test_file_in_use_gets_no_checksums(old: Path) -> None:
 
 def test_large_file_gets_checksums_when_it_is_compacted(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "MAX_REWRITTEN_BYTES", 1)
-    monkeypatch.setattr("waylore.surfaces.checks.MAX_REWRITTEN_BYTES", 1)
+    monkeypatch.setattr("waylore.surfaces.checks.store.MAX_REWRITTEN_BYTES", 1)
     before = read_export(old)
     assert not has_checksums(old)
     [note] = [finding for finding in check_store(str(old)) if finding.state == "note"]

@@ -34,6 +34,24 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert TOKEN in run("search", "Kept", "--method", "keyword")
 
 
+def test_one_collection_keeps_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("init", "--embedder", "none")
+    monkeypatch.setenv("WAYLORE_SECRETS_KEEP_IN", "vault, safe")
+    for collection, left_out in (("vault", {}), ("safe", {}), ("default", LEFT_OUT)):
+        assert run_json("add", "--text", TEXT, "--collection", collection)["left_out"] == left_out
+        assert (TOKEN in run("search", "token", "--collection", collection)) == (not left_out)
+
+
+async def test_one_collection_of_a_service_keeps_secrets(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path / "memory.waylore", secrets={"keep_in": ["vault"]})
+    async with open_client(settings, scope="admin") as client:
+        for collection, left_out in (("vault", {}), ("default", LEFT_OUT)):
+            await client.put(f"/v1/collections/{collection}", json={})
+            added = await client.post(f"/v1/collections/{collection}/documents", json={"text": TEXT})
+            assert read_json(added)["left_out"] == left_out
+
+
 async def test_http(tmp_path: Path) -> None:
     async with open_client(make_settings(tmp_path / "memory.waylore"), scope="write") as client:
         fact = {"subject": "Ann", "predicate": "has", "object": TOKEN}

@@ -63,6 +63,11 @@ class SecretsSettings(Section):
     """Keys, passwords, card numbers and other secrets in what is added, on every surface."""
 
     scrub: bool = Field(default=True, description="leave secrets out of what is added, with a mark in their place")
+    keep_in: Words = Field(default=(), description="collections whose secrets are stored, whatever scrub says")
+
+    def is_scrubbed(self, collection: str) -> bool:
+        """Return whether secrets are left out of what is added to a collection."""
+        return self.scrub and collection not in self.keep_in
 
 
 class SearchSettings(Section):

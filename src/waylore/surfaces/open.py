@@ -39,7 +39,7 @@ def open_collection(settings: Settings, *, embedder: Embedder | None = None, col
         extractor=create_extractor(settings.extraction),
         single_valued=settings.single_valued,
         observer=observer,
-        scrub=settings.secrets.scrub,
+        scrub=settings.secrets.is_scrubbed(name),
         **read_search_options(settings.search),
     )
 

@@ -25,7 +25,9 @@ from waylore.cells.open import create_catalogue
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import open_file
-from waylore.surfaces.checks import Finding, check_store, run_checks
+from waylore.surfaces.checks.findings import Finding
+from waylore.surfaces.checks.run import run_checks
+from waylore.surfaces.checks.store import check_store
 from waylore.surfaces.cli.app import app
 
 NOBODY = 65_534
@@ -254,11 +256,11 @@ def _check_as_nobody(folder: Path) -> Any:
                 os.chown(path, NOBODY, NOBODY)
             program = "import os, json; os.setgid(65534); os.setuid(65534)\n"
         program += (
-            "from dataclasses import asdict\nfrom waylore.surfaces.checks import run_checks\n"
+            "from dataclasses import asdict\nfrom waylore.surfaces.checks.run import run_checks\n"
             "print(json.dumps([asdict(f) for f in run_checks()]))"
         )
         # Import everything first: the other user may not be able to read the installed packages.
-        program = f"import waylore.surfaces.checks, waylore.providers.embedders.hashing\n{program}"
+        program = f"import waylore.surfaces.checks.run, waylore.providers.embedders.hashing\n{program}"
         done = subprocess.run(
             [COMMAND[0], "-c", program],
             cwd=copy,

@@ -76,6 +76,7 @@ ONLY_POSTGRES = {
             "lock_shared",
         ),
         *("tables", "available_textsearch", "textsearch", "create_textsearch", "data_checksums"),
+        *("amcheck", "relations", "check_heap", "check_btree", "check_gin"),
     },
     "pg_textsearch": {"add_ranked", "match_ranked", "unsorted_settings"},
     "an index of vectors": {

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
+from waylore.deadline import check_deadline
 from waylore.indexing.secrets.kinds import KINDS, Kind
 from waylore.types.knowledge import IndexedDocument
 
@@ -112,7 +113,28 @@ def replace_secrets(text: str, secrets: list[Secret]) -> CleanText:
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets of a text in order; of two that overlap the one that begins first, with the end of both."""
+    """Return the secrets of a text in order; of two that overlap the one that begins first, with the end of both.
+
+    A mark ends a word where a secret may have stood within one, so the text with marks may have secrets that the
+    original has not, such as a token behind a private key. The text is searched until it has none.
+    """
+    secrets = _search(text)
+    while secrets:
+        check_deadline()
+        restore = Offsets(secrets).restore
+        more = [
+            Secret(restore(each.start), restore(each.end, is_end=True), each.kind)
+            for each in _search(replace_secrets(text, secrets).text)
+        ]
+        merged = merge_secrets([*secrets, *more])
+        if merged == secrets:
+            break
+        secrets = merged
+    return secrets
+
+
+def _search(text: str) -> list[Secret]:
+    """Return the secrets of a text that can be seen at first sight."""
     lowered = text.lower()
     kinds = [kind for kind in KINDS if not kind.hints]
     found: list[Secret] = []

@@ -2,9 +2,10 @@
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from waylore.errors import ConfigError
-from waylore.service.backups.file import find_file, load_file, save_file
+from waylore.errors import ConfigError, DamagedStore, StoreError, StoreUnavailable
+from waylore.service.backups.file import COPY, find_file, load_file, save_file
 from waylore.service.backups.manifest import Manifest, Progress, check_parts, read_manifest, write_manifest
 from waylore.service.spool import sync_folder
 from waylore.store.urls import parse_url, require_driver
@@ -28,24 +29,46 @@ def back_up(url: str, folder: Path, *, progress: Progress = lambda _: None) -> M
     return manifest
 
 
-def verify_backup(folder: Path) -> Manifest:
-    """Return what a backup contains. Raise DamagedStore if it is not what was written."""
+def verify_backup(folder: Path, url: str = "", *, progress: Progress = lambda _: None) -> tuple[Manifest, bool]:
+    """Restore a backup as a trial, of which nothing is left, and return what it contains and whether it was restored.
+
+    A backup of a file is restored into a temporary file, one of PostgreSQL into the empty database of the URL. Without
+    a URL its parts are compared with their hashes only. Raise DamagedStore if it is not what was written.
+    """
     manifest = read_manifest(folder)
-    check_parts(folder, manifest)
-    return manifest
+    if url:
+        require_no_cells(url)
+        _require_engine(folder, manifest, url)
+    if manifest.engine != "sqlite" and not url:
+        check_parts(folder, manifest)
+        return manifest, False
+    try:
+        with TemporaryDirectory() as scratch:
+            target = f"{scratch}/{COPY}" if manifest.engine == "sqlite" else url
+            _load(folder, manifest, target, progress, is_trial=True)
+    except (StoreUnavailable, ConfigError):
+        raise
+    except StoreError as error:
+        raise DamagedStore(f"{folder} cannot be restored ({error}); use another backup") from error
+    return manifest, True
 
 
 def restore(folder: Path, url: str, *, progress: Progress = lambda _: None) -> Manifest:
     """Restore a backup as a new store, and check that its documents are those of the backup."""
     require_no_cells(url)
     manifest = read_manifest(folder)
+    _require_engine(folder, manifest, url)
+    _load(folder, manifest, url, progress)
+    return manifest
+
+
+def _require_engine(folder: Path, manifest: Manifest, url: str) -> None:
+    """Raise ConfigError if a backup is of another engine than the store of a URL."""
     if manifest.engine != parse_url(url).scheme:
         raise ConfigError(
             f"{folder} is a backup of {manifest.engine}: name {TARGETS[manifest.engine]} with --store; to change the "
             "engine, restore it there, then run `waylore export` and `waylore import` for each collection"
         )
-    _load(folder, manifest, url, progress)
-    return manifest
 
 
 def require_no_cells(url: str) -> None:
@@ -62,10 +85,10 @@ def _save(url: str, part: Path, progress: Progress) -> Manifest:
     return save_database(url, part, progress)
 
 
-def _load(folder: Path, manifest: Manifest, url: str, progress: Progress) -> None:
+def _load(folder: Path, manifest: Manifest, url: str, progress: Progress, *, is_trial: bool = False) -> None:
     if not parse_url(url).is_server:
         load_file(folder, manifest, parse_url(url).path, progress)
         return
     with require_driver():
         from waylore.service.backups.server import load_database  # noqa: PLC0415 (optional driver)
-    load_database(folder, manifest, url, progress)
+    load_database(folder, manifest, url, progress, is_trial=is_trial)

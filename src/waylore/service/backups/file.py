@@ -7,8 +7,10 @@ its checksum, and every document the digest that was stored with it. The keys of
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copyfileobj
 
 from waylore.errors import ConfigError, DamagedStore, NotFound
+from waylore.private_files import open_private
 from waylore.service.backups.manifest import (
     Manifest,
     Progress,
@@ -20,7 +22,7 @@ from waylore.service.backups.manifest import (
     summarise,
 )
 from waylore.service.integrity import check_documents
-from waylore.service.spool import sync_folder
+from waylore.service.spool import sync_file, sync_folder
 from waylore.store.sqlite.file import list_collections, read_schema, translate_errors
 from waylore.store.sqlite.pages import copy_file
 from waylore.store.sqlite.store import SqliteStore
@@ -51,7 +53,7 @@ def load_file(folder: Path, manifest: Manifest, file: Path, progress: Progress) 
     part = file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     progress("copying")
-    _copy(folder / COPY, part)
+    _copy_part(folder / COPY, part)
     compare_collections(folder, manifest, describe_collections(part))
     part.rename(file)
     sync_folder(file.parent)
@@ -73,6 +75,13 @@ def _describe(file: Path, collection: str) -> SavedCollection:
 def _copy(file: Path, to: Path) -> None:
     with translate_errors(str(file)):
         copy_file(str(file), str(to))
+
+
+def _copy_part(copy: Path, to: Path) -> None:
+    """Copy a part of a backup byte by byte. SQLite would leave a log beside it, which a read-only disk forbids."""
+    with copy.open("rb") as source, open(to, "wb", opener=open_private) as target:
+        copyfileobj(source, target)
+        sync_file(target)
 
 
 def find_file(url: str) -> Path:

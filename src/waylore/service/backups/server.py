@@ -88,10 +88,13 @@ def save_database(url: str, folder: Path, progress: Progress) -> Manifest:
     return make_manifest(ENGINE, numbers, collections, parts, columns=columns, created_at=created_at)
 
 
-def load_database(folder: Path, manifest: Manifest, url: str, progress: Progress) -> None:
-    """Restore a backup into a database without a store, in one transaction, and compare the documents."""
+def load_database(folder: Path, manifest: Manifest, url: str, progress: Progress, *, is_trial: bool) -> None:
+    """Restore a backup into a database without a store, in one transaction, and compare the documents.
+
+    The transaction of a trial is rolled back.
+    """
     newest = {schema: find_newest(ENGINE, schema) for schema in manifest.schemas}
-    with translate_errors(url), connect(url, WAIT_SECONDS) as db, db.transaction():
+    with translate_errors(url), connect(url, WAIT_SECONDS) as db, db.transaction(force_rollback=is_trial):
         db.execute(_format("begin", role=sql.SQL("none")))
         _require_empty(db, url)
         progress("verifying")

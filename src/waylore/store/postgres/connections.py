@@ -21,7 +21,15 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from waylore.deadline import check_deadline, is_ending, limit_wait, wait_for, watch
-from waylore.errors import ArgumentError, ConfigError, DeadlineExceeded, Forbidden, StoreError, StoreUnavailable
+from waylore.errors import (
+    ArgumentError,
+    ConfigError,
+    DamagedStore,
+    DeadlineExceeded,
+    Forbidden,
+    StoreError,
+    StoreUnavailable,
+)
 
 IDLE = TransactionStatus.IDLE
 MAX_RECONNECT_SECONDS = 1.0  # the pool doubles the delay between attempts; after this time it gives up
@@ -325,6 +333,16 @@ def _explain_cancelled(url: str, error: errors.QueryCanceled) -> StoreUnavailabl
     )
 
 
+def _explain_failure(url: str, error: psycopg.Error) -> StoreError:
+    """Return the error for a statement that failed, DamagedStore if a page of the server is damaged."""
+    if not isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return StoreError(f"{format_address(url)}: {error}")
+    return DamagedStore(
+        f"{format_address(url)} is damaged ({error}): run `waylore doctor --deep`, and restore a backup with "
+        "`waylore restore` into an empty database"
+    )
+
+
 @contextmanager
 def translate_errors(url: str) -> Iterator[None]:
     """Raise PostgreSQL's errors as Waylore's own, with the original error as the cause."""
@@ -356,4 +374,4 @@ def translate_errors(url: str) -> Iterator[None]:
     except (UnicodeEncodeError, psycopg.DataError) as error:
         raise ArgumentError(f"PostgreSQL cannot store this value ({error}): replace it") from error
     except psycopg.Error as error:
-        raise StoreError(f"{format_address(url)}: {error}") from error
+        raise _explain_failure(url, error) from error

@@ -4,15 +4,20 @@ Ids are looked up, rows without an owner are counted, and derived data (rows of 
 all from one snapshot. This covers everything that a query can reach. PostgreSQL itself keeps the bytes of deleted rows
 until they are vacuumed, in its log until that is recycled, and in backups for as long as those exist. `compact`
 rewrites the tables; the administrator of the server must do the rest.
+
+`check_relations` finds damaged tables and indexes with amcheck, an extension that comes with PostgreSQL.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 from psycopg import sql
 
+from waylore import legacy
 from waylore.errors import Forbidden
 from waylore.names import keys
 from waylore.store import bm25
@@ -20,7 +25,7 @@ from waylore.store.checks import check_terms, list_still_stored
 from waylore.store.pack_index import Row, describe_differences, list_edges
 from waylore.store.packing import split_ids
 from waylore.store.packs import Packs
-from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.connections import Connection, connect, translate_errors
 from waylore.store.postgres.index import PACKS_AT_ONCE, index_batch, read_strengths
 from waylore.store.postgres.scope import run, run_by_ids
 from waylore.store.postgres.steps import LOWEST_ID
@@ -35,6 +40,27 @@ HAS = {
     "assertion": SQL["has_assertion"],
     "edge": SQL["has_edge"],
 }
+CHECKS = {"heap": SQL["check_heap"], "btree": SQL["check_btree"], "gin": SQL["check_gin"]}  # by kind of relation
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRelation:
+    """A table or an index of a database that is damaged, and what is wrong with it."""
+
+    name: str
+    is_index: bool
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRelations:
+    """The tables and indexes of a database: how many were checked, which are damaged, which could not be checked."""
+
+    has_amcheck: bool
+    checked: int = 0
+    damaged: tuple[DamagedRelation, ...] = ()
+    forbidden: tuple[str, ...] = ()  # because the role may not call amcheck
+    unknown: tuple[str, ...] = ()  # because amcheck has no function for their kind
 
 
 def find_remains(db: Connection, collection: int, receipt: Receipt) -> tuple[str, ...]:
@@ -135,3 +161,34 @@ def _check_names(db: Connection, collection: int) -> Iterator[str]:
         wrong = sum(counts[(name, *of)] != count for name, *of, count in rows)
         if wrong:
             yield f"{wrong} {kind} are counted in documents that do not exist"
+
+
+# -- damage --------------------------------------------------------------------------------------------
+
+
+def check_relations(url: str, *, wait_seconds: float) -> CheckedRelations:
+    """Check all tables and indexes of a database with amcheck, if it is installed. Writers need not wait."""
+    with translate_errors(url), connect(url, wait_seconds) as db:
+        installed = db.execute(SQL["amcheck"]).fetchone()
+        if not installed:
+            return CheckedRelations(has_amcheck=False)
+        (schema,) = installed
+        rows = run(db, "relations", schemas=list(legacy.SCHEMAS), amcheck=schema).fetchall()
+        checkable = [(id_, name, kind) for id_, name, kind, _, is_allowed in rows if is_allowed]
+        return CheckedRelations(
+            has_amcheck=True,
+            checked=len(checkable),
+            damaged=tuple(each for row in checkable if (each := _check_relation(db, schema, *row))),
+            forbidden=tuple(name for _, name, _, is_known, is_allowed in rows if is_known and not is_allowed),
+            unknown=tuple(name for _, name, _, is_known, _ in rows if not is_known),
+        )
+
+
+def _check_relation(db: Connection, schema: str, id_: int, name: str, kind: str) -> DamagedRelation | None:
+    """Return what is wrong with a table or an index. An index that is damaged is reported by an error."""
+    statement = sql.SQL(CHECKS[kind]).format(amcheck=sql.Identifier(schema))
+    try:
+        found = [problem for (problem,) in db.execute(statement, {"relation": id_}) if problem]
+    except psycopg.InternalError as error:
+        found = [str(error).splitlines()[0]]
+    return DamagedRelation(name, kind != "heap", found[0]) if found else None

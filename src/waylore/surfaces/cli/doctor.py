@@ -15,7 +15,8 @@ from waylore.errors import ConfigError
 from waylore.fence import neutralize
 from waylore.service.salvage import DamagedDocument, salvage
 from waylore.settings.load import Setting, check_settings, load
-from waylore.surfaces.checks import Finding, run_checks
+from waylore.surfaces.checks.findings import Finding
+from waylore.surfaces.checks.run import run_checks
 from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given
 from waylore.surfaces.error_kinds import find_kind
 from waylore.surfaces.terminal import hits as shown
@@ -29,7 +30,11 @@ def doctor(
     store: StoreUrl = "",
     collection: CollectionName = "",
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also compare every document with its digest, and all indexes with them.")
+        bool,
+        typer.Option(
+            "--deep",
+            help="Also compare every document with its digest, and all indexes with them; check a server's tables.",
+        ),
     ] = False,
     repair: Annotated[
         Path | None,

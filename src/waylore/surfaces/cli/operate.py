@@ -167,16 +167,35 @@ BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of 
 def backup(
     folder: BackupFolder,
     store: StoreUrl = "",
-    verify: Annotated[bool, typer.Option("--verify", help="Check a backup that exists, and make none.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Try to restore a backup that exists, and make none.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Copy a store into a new folder while it is read and written, and verify the copy.
 
+    With `--verify`, a backup is restored as a trial: into a temporary file, or into the empty database of `--store`,
+    where the trial is rolled back.
+
     Example: `waylore backup backups/monday`
     """
+    if verify:
+        _verify(folder, store, as_json)
+        return
     with report_errors(), handle_interrupt(RESUME), show_status("backing up") as progress:
-        saved = verify_backup(folder) if verify else back_up(store or load().store, folder, progress=progress)
+        saved = back_up(store or load().store, folder, progress=progress)
     print_result(asdict(saved), f"{folder}: {_describe_backup(saved)}", as_json)
+
+
+def _verify(folder: Path, store: str, as_json: bool) -> None:
+    with report_errors(), handle_interrupt(RESUME), show_status("verifying") as progress:
+        saved, is_restored = verify_backup(folder, store, progress=progress)
+    if is_restored:
+        people = f"{folder}: {_describe_backup(saved)}, restored as a trial"
+    else:
+        trial = "to restore it as a trial, name an empty database with --store"
+        people = f"{folder}: every part has its hash, as of {saved.created_at}; {trial}"
+    print_result({**asdict(saved), "restored": is_restored}, people, as_json)
 
 
 def restore(

@@ -161,7 +161,7 @@ def _open_plain(settings: Settings) -> Waylore:
         settings.store,
         collection=settings.collection,
         single_valued=settings.single_valued,
-        scrub=settings.secrets.scrub,
+        scrub=settings.secrets.is_scrubbed(settings.collection),
         **read_search_options(settings.search),
     )
 

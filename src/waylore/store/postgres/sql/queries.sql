@@ -1056,6 +1056,36 @@ WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' ORDER BY c.re
 -- name: vacuum
 VACUUM (FULL, ANALYZE) waylore.{table}
 
+-- name: amcheck
+-- The schema of the extension amcheck in this database.
+SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'
+
+-- name: relations
+-- The tables of Waylore, their TOAST tables and the valid indexes of both: id, name, kind, whether amcheck has a function for
+-- this kind, and whether the role may call it.
+WITH tables AS (
+  SELECT c.oid, c.reltoastrelid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = ANY(%(schemas)s) AND c.relkind = 'r'
+), heaps AS (SELECT oid FROM tables UNION SELECT reltoastrelid FROM tables WHERE reltoastrelid <> 0)
+SELECT c.oid, format('%%I.%%I', n.nspname, c.relname), a.amname, f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_am a ON a.oid = c.relam
+LEFT JOIN (VALUES ('heap', 'verify_heapam', 6), ('btree', 'bt_index_check', 2), ('gin', 'gin_index_check', 1)) k (am, name, n)
+  ON k.am = a.amname
+LEFT JOIN pg_proc f ON f.proname = k.name AND f.pronargs = k.n AND f.pronamespace = %(amcheck)s::regnamespace
+WHERE c.oid IN (SELECT oid FROM heaps)
+  OR c.oid IN (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid IN (SELECT oid FROM heaps) AND i.indisvalid AND i.indisready)
+ORDER BY 2
+
+-- name: check_heap
+SELECT format('block %%s: %%s', blkno, msg) FROM {amcheck}.verify_heapam(%(relation)s, on_error_stop => true)
+
+-- name: check_btree
+-- The index has every row of its table, in order.
+SELECT {amcheck}.bt_index_check(%(relation)s, true)
+
+-- name: check_gin
+SELECT {amcheck}.gin_index_check(%(relation)s)
+
 -- name: orphans
 -- Rows without an owner, in every table of the collection.
 SELECT count(*), 'passages have no document' FROM passages p

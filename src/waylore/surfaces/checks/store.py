@@ -1,138 +1,24 @@
-"""The checks of `waylore doctor`: functions that yield findings, each with its remedy.
-
-They check settings, models, store, collection and disk. They create no file, upgrade no schema, and do not examine the
-stored content; but every page of a file is compared with its checksum.
-"""
+"""Check that the store at an address can be opened and written: a file, a server, or the cells of a catalogue."""
 
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Any, Literal
 
 from waylore.cells.open import open_catalogue
-from waylore.engine.waylore import Waylore
-from waylore.errors import ConfigError, DamagedStore, ModelError, StoreError, WayloreError
-from waylore.project import PROJECT, find_project_file
-from waylore.protocols import Embedder
-from waylore.service.integrity import list_disagreements
-from waylore.settings.load import (
-    find_unknown_variables,
-    list_old_settings,
-    load,
-    suggest,
-)
-from waylore.settings.names import PREFIX
-from waylore.settings.sections import Settings
+from waylore.errors import DamagedStore, StoreError, WayloreError
 from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import MAX_REWRITTEN_BYTES, is_read_only, read_schema
 from waylore.store.sqlite.verify import CheckedPages, check_pages
-from waylore.store.urls import open_store, parse_url, without_password
-from waylore.surfaces.open import create_embedder, create_extractor
-from waylore.surfaces.terminal.hits import count
+from waylore.store.urls import parse_url, without_password
+from waylore.surfaces.checks.findings import COMPACT, ENABLE_CHECKSUMS, RESTORE, Finding
 
-State = Literal["good", "note", "wrong"]
 MIN_FREE_BYTES = 200_000_000  # on the disk of the store
 SERVER_TIMEOUT_SECONDS = 5
-MAX_PAGES_SHOWN = MAX_LINES_SHOWN = 10
-RESTORE = "restore a backup with `waylore restore`, or save what is whole with `waylore doctor --repair NEW`"
-COMPACT = "run `waylore compact` while no other process uses the file"
-ENABLE_CHECKSUMS = "stop the server, run `pg_checksums --enable` on its data folder, and start it"
-FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of a check: its subject, its state, a message, and the remedy for a problem."""
-
-    subject: str
-    state: State
-    message: str
-    remedy: str = ""
-
-
-def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
-    """Run all checks on this machine, these settings and this store; the deep ones read every document."""
-    yield from _check_old_settings()
-    yield from _check_variables()
-    try:
-        settings = load(**options)
-    except ConfigError as error:
-        is_untrusted = "`waylore trust" in str(error)
-        remedy = "trust only files whose origin you know" if is_untrusted else "edit the file or variable that it names"
-        yield Finding("settings", "wrong", str(error), remedy)
-        return
-    yield Finding("settings", "good", _describe_source())
-    yield from _check_readers()
-    embedder, of_models = _check_models(settings)
-    yield from of_models
-    of_store = list(check_store(settings.store))
-    yield from of_store
-    if all(finding.state == "good" or finding.remedy in (COMPACT, ENABLE_CHECKSUMS) for finding in of_store):
-        yield from _check_collection(settings, embedder)
-        if is_deep:
-            yield from _check_content(settings)
-
-
-def _check_old_settings() -> Iterator[Finding]:
-    """Yield variables and files that have the old name of this product, which are not read."""
-    for old, new in list_old_settings():
-        yield Finding("settings", "note", f"{old} is not read", f"rename it to {new}")
-
-
-def _check_variables() -> Iterator[Finding]:
-    """Yield variables with our prefix that are no setting."""
-    for name in find_unknown_variables():
-        setting = suggest(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
-        hint = (
-            f"did you mean {PREFIX}{setting.replace('.', '_').upper()}?"
-            if setting
-            else "list them with `waylore config`"
-        )
-        yield Finding("settings", "wrong", f"unknown setting {name}", hint)
-
-
-def _check_readers() -> Iterator[Finding]:
-    """Yield formats whose library is not installed."""
-    missing = [form for module, form in FORMATS.items() if find_spec(module) is None]
-    if missing:
-        yield Finding("files", "note", f"{', '.join(missing)} cannot be read", "pip install 'waylore[files]'")
-
-
-# -- models --------------------------------------------------------------------------------------------
-
-
-def _check_models(settings: Settings) -> tuple[Embedder | None, list[Finding]]:
-    """Return the embedder, if it can be loaded, and the findings about it and the extractor."""
-    found: list[Finding] = []
-    embedder = None
-    try:
-        embedder = create_embedder(settings.embedding)
-    except (ModelError, ConfigError) as error:
-        remedy = "correct [embedding] in waylore.toml, or choose another; none searches words only"
-        found.append(Finding("model", "wrong", _get_first_line(error), remedy))
-    else:
-        found.append(_describe_embedder(embedder))
-    try:
-        create_extractor(settings.extraction)
-    except (ModelError, ConfigError) as error:
-        found.append(Finding("extraction", "wrong", _get_first_line(error), "correct [extraction] in waylore.toml"))
-    return embedder, found
-
-
-def _describe_embedder(embedder: Embedder | None) -> Finding:
-    if embedder is None:
-        installed = "" if find_spec("fastembed") else "pip install 'waylore[local]', then "
-        remedy = f'{installed}set embedding.provider = "fastembed" in waylore.toml'
-        return Finding("model", "note", "no embedder: only words are searched", remedy)
-    return Finding("model", "good", f"{embedder.name}, {embedder.dimension} dimensions")
-
-
-# -- the store -----------------------------------------------------------------------------------------
+MAX_PAGES_SHOWN = 10
 
 
 def check_store(url: str) -> Iterator[Finding]:
@@ -315,50 +201,3 @@ def describe_schema(place: str, schema: int, newest: int) -> Finding:
     if not schema:
         return Finding("store", "note", f"{place} is empty", "add to it with `waylore add PATH`")
     return Finding("store", "good", f"{place}, schema {newest}")
-
-
-# -- the collection ------------------------------------------------------------------------------------
-
-
-def _check_content(settings: Settings) -> Iterator[Finding]:
-    """Compare every document of the collection with its digest, and indexes and counts with the documents."""
-    with closing(open_store(settings.store, settings.collection)) as store:
-        wrong = list(list_disagreements(store))
-    for line in wrong[:MAX_LINES_SHOWN]:
-        yield Finding("content", "wrong", line, RESTORE)
-    if len(wrong) > MAX_LINES_SHOWN:
-        yield Finding("content", "wrong", f"{len(wrong) - MAX_LINES_SHOWN} more", RESTORE)
-    if not wrong:
-        yield Finding("content", "good", "every document has its digest, and indexes and counts agree with them")
-
-
-def _check_collection(settings: Settings, embedder: Embedder | None) -> Iterator[Finding]:
-    """Check that the collection was made with the model of the settings."""
-    name = settings.collection
-    try:
-        with Waylore.open(settings.store, collection=name) as memory:
-            known = memory.stats()
-    except WayloreError as error:
-        yield Finding("collection", "wrong", str(error))
-        return
-    if not known.documents:
-        yield Finding("collection", "note", f"{name} is empty", "add to it with `waylore add PATH`")
-    elif known.model and embedder is None:
-        message = f"{name} was embedded with {known.model}, but no embedder is set, so only words are searched"
-        yield Finding("collection", "wrong", message, "set embedding.provider and model in waylore.toml")
-    elif embedder and known.model != embedder.name:
-        message = f"{name} was embedded with {known.model or 'no model'}, the settings name {embedder.name}"
-        yield Finding("collection", "wrong", message, "set that model in waylore.toml, or run `waylore reembed`")
-    else:
-        yield Finding(
-            "collection", "good", f"{name}: {count(known.documents, 'document')}, {count(known.facts, 'fact')}"
-        )
-
-
-def _get_first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
-
-
-def _describe_source() -> str:
-    file = find_project_file()
-    return f"from {file}" if file.is_file() else f"no {PROJECT}; defaults and variables are used"

@@ -1,0 +1,1 @@
+"""The checks of `waylore doctor`."""

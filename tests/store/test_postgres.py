@@ -223,6 +223,18 @@ def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monk
     assert np.mean([len(e & f) / len(e) for e, f in zip(exact, near, strict=True)]) >= 0.9
 
 
+def test_nearest_names_are_the_same_without_a_filter(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller without labels sorts only the nearest; a caller with labels sorts all names, and sees the same here."""
+    new_facts = [NewFact(f"{one} {other}", "met", "us", is_value=True) for one in WORDS for other in WORDS]
+    store.write([page(f"Page {n}.", *new_facts[n::8]) for n in range(8)], author=OWNER, model=MODEL)
+    monkeypatch.setattr(searching, "MIN_ENTITY_CANDIDATES", 1)
+    for one in WORDS:
+        vector = EMBEDDER.embed_passages([one])[0]
+        found = store.nearest_entities(vector, top_k=9)
+        assert len(found) == 9
+        assert found == store.nearest_entities(vector, top_k=9, where=Filter(labels=frozenset()))
+
+
 def test_only_owner_builds_indexes(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 20)
     run_as_superuser("DROP ROLE IF EXISTS waylore_test_app")

@@ -636,11 +636,12 @@ WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everyth
 ORDER BY v.bits::bit({dimension}) <~> %(bits)s::bit({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
--- All entities by the number of different bits. Permissions are checked from the nearest on.
+-- All entities by the number of different bits. Permissions are checked from the nearest on. Only a caller without a filter
+-- needs no more than are returned; then they are not all sorted.
 SELECT v.id, v.code FROM (
   SELECT n.id FROM (
     SELECT w.id, w.bits <~> %(bits)s::varbit AS distance FROM entity_vectors w WHERE w.collection = %(collection)s
-    ORDER BY distance OFFSET 0) n
+    ORDER BY distance LIMIT CASE WHEN %(everything)s THEN %(most)s END) n
   WHERE %(everything)s OR (
     SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
       AND @is_kept(p.document) LIMIT 1)

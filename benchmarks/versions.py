@@ -78,7 +78,7 @@ def install_old(commit: str, scratch: Path) -> Path:
     subprocess.run(["tar", "-x", "-C", source], input=archive.stdout, check=True)
     venv.create(scratch / "environment", with_pip=True)
     python = scratch / "environment" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", f"{source}[local,model2vec,files]"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", f"{source}[local,model2vec,files,postgres]"], check=True)
     return python
 
 

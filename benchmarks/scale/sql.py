@@ -64,8 +64,8 @@ INSERT_COPIES = {
         SELECT t.collection, h.new, x.access, sample.id(x.entity, h.copy / h.grain),
           x.documents * least(h.grain, %(copies)s - h.copy)
         FROM sample.tenants t CROSS JOIN sample.entity_keys x JOIN sample.hashed h ON h.old = x.key""",
-    "mentions": f"""INSERT INTO mentions (collection, entity, access, passage, count, is_own)
-        SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, sample.id(x.passage, c.copy), x.count, x.is_own
+    "mentions": f"""INSERT INTO mentions (collection, entity, access, rank, passage)
+        SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.rank, sample.id(x.passage, c.copy)
         {ALL_COPIES} sample.mentions x JOIN sample.grains g ON g.id = x.entity""",
     "entity_counts": f"""INSERT INTO entity_counts (collection, entity, access, passages)
         SELECT t.collection, sample.id(x.entity, c.copy / g.grain), x.access, x.passages * least(g.grain, %(copies)s - c.copy)

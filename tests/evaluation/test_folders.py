@@ -91,10 +91,11 @@ def test_options_limit_folders_questions_and_reuse_stores(
         rows = [{**row, "id": f"{name}-{i}", "split": ("dev", "test")[i % 2]} for i, row in enumerate(QUESTIONS)]
         write_lines(tmp_path / "all" / name / "questions.jsonl", rows)
     options = ["--folders", str(tmp_path / "all"), *HASHING, "--folder", str(tmp_path / "stores")]
-    assert main([*options, "--only", "second", "--split", "dev", "--recipes", "guided"]) == 0
+    assert main([*options, "--only", "second", "--split", "dev", "--recipes", "guided", "--fusions", "rrf"]) == 0
     output = capsys.readouterr().out
     assert output.startswith("2 questions about second; ")
     assert "| dev   | guided " in output
+    assert "| dev   | hybrid, rrf " in output
     assert "first" not in output.replace("Recall of the first five", "")
     assert "is_relevant is false" in output
     assert main(options) == 0

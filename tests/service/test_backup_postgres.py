@@ -295,27 +295,38 @@ def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> No
         restore(saved, create_database(server))
 
 
-def remove_audit(database: str, folder: Path) -> None:
-    """Change a backup to one from before the audit log, with documents that have no authors."""
-    part = "waylore.documents.copy"
+EARLIER: dict[str, dict[str, str | None]] = {
+    "documents": {"author": None},  # a column that the earlier table did not have
+    "terms": {"passages": "passages::int8"},
+    "entities": {"passages": "passages::int8"},
+    "names": {"documents": "documents::int8"},
+    "entity_keys": {"documents": "documents::int8"},
+    "mentions": {"rank": None, "count": "-rank & 1073741823", "is_own": "rank <= -1073741824"},
+}  # the columns of tables before number 10 that differ from today's, and their values
+
+
+def write_earlier_parts(database: str, folder: Path) -> None:
+    """Change a backup to one from before the audit log, with documents that have no authors, and wider rows."""
     manifest = json.loads((folder / MANIFEST).read_text())
     (folder / "waylore.audit.copy").unlink()
     for listed in (manifest["parts"], manifest["columns"]):
         del listed["waylore.audit.copy"]
-    columns = [name for name in manifest["columns"][part] if name != "author"]
-    statement = sql.SQL("COPY waylore.documents ({}) TO STDOUT (FORMAT binary)")
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    with psycopg.connect(database) as db, db.cursor().copy(statement.format(names)) as copied:
-        (folder / part).write_bytes(b"".join(copied))
-    manifest["columns"][part] = columns
-    manifest["parts"][part] = sha256((folder / part).read_bytes()).hexdigest()
+    for table, changed in EARLIER.items():
+        part = f"waylore.{table}.copy"
+        values = {**{name: f'"{name}"' for name in manifest["columns"][part]}, **changed}
+        columns = {name: value for name, value in values.items() if value}
+        statement = f"COPY (SELECT {', '.join(columns.values())} FROM waylore.{table}) TO STDOUT (FORMAT binary)"
+        with psycopg.connect(database) as db, db.cursor().copy(statement.encode()) as copied:
+            (folder / part).write_bytes(b"".join(copied))
+        manifest["columns"][part] = list(columns)
+        manifest["parts"][part] = sha256((folder / part).read_bytes()).hexdigest()
     earlier = {"waylore": 9, "waylore_service": 4, "waylore_jobs": 2, "waylore_cells": 1}
     (folder / MANIFEST).write_text(json.dumps({**manifest, "schemas": {**manifest["schemas"], **earlier}}))
 
 
 def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
-    """Number 10 of the store changed no columns; number 11 added authors and the audit log."""
-    remove_audit(filled.replace("keeper@", "postgres@"), saved)
+    """Number 10 of the store changed no columns, 11 added authors and the audit log, and 12 made rows narrower."""
+    write_earlier_parts(filled.replace("keeper@", "postgres@"), saved)
     new = create_database(server)
     restore(saved, new)
     assert export(new, "default") == export(filled, "default")
@@ -327,7 +338,7 @@ def test_database_with_another_schema_number_is_not_backed_up(server: Server, tm
     url = create_database(server)
     with open_memory(url, "default"):
         pass
-    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'audit'")
+    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'narrow_rows'")
     with pytest.raises(SchemaOutdated, match="or run `waylore migrate`"):
         back_up(url, tmp_path / "saved")
 

@@ -36,6 +36,19 @@ DROP_SCOPES = """
     ALTER TABLE passages DROP COLUMN speaker, DROP COLUMN role, DROP COLUMN at, DROP COLUMN session;
     ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
 """
+WIDEN_ROWS = """
+    ALTER TABLE terms ALTER COLUMN passages TYPE int8;
+    ALTER TABLE entities ALTER COLUMN passages TYPE int8;
+    ALTER TABLE names ALTER COLUMN documents TYPE int8;
+    ALTER TABLE entity_keys ALTER COLUMN documents TYPE int8;
+    ALTER TABLE mentions ADD COLUMN count int4 NOT NULL GENERATED ALWAYS AS (-rank & 1073741823) STORED,
+      ADD COLUMN is_own bool NOT NULL GENERATED ALWAYS AS (rank <= -1073741824) STORED;
+    ALTER TABLE mentions ALTER COLUMN count DROP EXPRESSION, ALTER COLUMN is_own DROP EXPRESSION;
+    ALTER TABLE mentions DROP COLUMN rank, ADD COLUMN rank int8 NOT NULL
+        GENERATED ALWAYS AS (-count::int8 - CASE WHEN is_own THEN 4294967296 ELSE 0 END) STORED,
+      ADD PRIMARY KEY (collection, entity, access, rank, passage);
+    DROP FUNCTION rank_mention
+"""
 INSERT_EDGE = """
     INSERT INTO edges (collection, entity, access, rank, fact, predicate) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT DO NOTHING
@@ -47,6 +60,7 @@ def restore_tables(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
+        db.execute(WIDEN_ROWS)
         db.execute(DROP_SCOPES)
         db.execute(DROP)
         for statement in _list_old_tables(RESTORED, LAST):
@@ -64,6 +78,7 @@ def restore_halves(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
+        db.execute(WIDEN_ROWS)
         db.execute(DROP_SCOPES)
         staged = db.execute("SELECT * FROM staged").fetchall()
         db.execute("DROP TABLE entity_vectors, staged")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
-from store.earlier_schema import restore_tables
+from store.earlier_schema import WIDEN_ROWS, restore_tables
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
 from waylore.store.postgres import search as searching
@@ -223,6 +223,18 @@ def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monk
     assert np.mean([len(e & f) / len(e) for e, f in zip(exact, near, strict=True)]) >= 0.9
 
 
+def test_nearest_names_are_the_same_without_a_filter(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller without labels sorts only the nearest; a caller with labels sorts all names, and sees the same here."""
+    new_facts = [NewFact(f"{one} {other}", "met", "us", is_value=True) for one in WORDS for other in WORDS]
+    store.write([page(f"Page {n}.", *new_facts[n::8]) for n in range(8)], author=OWNER, model=MODEL)
+    monkeypatch.setattr(searching, "MIN_ENTITY_CANDIDATES", 1)
+    for one in WORDS:
+        vector = EMBEDDER.embed_passages([one])[0]
+        found = store.nearest_entities(vector, top_k=9)
+        assert len(found) == 9
+        assert found == store.nearest_entities(vector, top_k=9, where=Filter(labels=frozenset()))
+
+
 def test_only_owner_builds_indexes(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 20)
     run_as_superuser("DROP ROLE IF EXISTS waylore_test_app")
@@ -293,6 +305,7 @@ def test_words_of_users_are_carried_over() -> None:
     run_as_superuser(plain, url=url)
     run_as_superuser("ALTER TABLE waylore.documents DROP COLUMN expires_at, DROP COLUMN author", url=url)
     run_as_superuser("DROP TABLE waylore.audit; DROP FUNCTION waylore.refuse_audit_change", url=url)
+    run_as_superuser(f"SET search_path = waylore; {WIDEN_ROWS}", url=url)
     run_as_superuser("DELETE FROM waylore.migrations WHERE number >= 9", url=url)
     assert run_as_superuser(words, url=url) != before
     with closing(PostgresStore(url)) as store:
@@ -338,7 +351,7 @@ def build_schema(scripts: Sequence[str]) -> list[tuple[object, ...]]:
             db.execute(script)
         found = db.execute(
             "SELECT 'column', c.relname, a.attname || format_type(a.atttypid, a.atttypmod) || a.attnotnull "
-            "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
+            "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
             "WHERE c.relnamespace = 'waylore'::regnamespace "
             "UNION ALL SELECT 'index', tablename, indexdef FROM pg_indexes WHERE schemaname = 'waylore' "
             "UNION ALL SELECT 'policy', tablename, policyname || roles::text || qual FROM pg_policies "

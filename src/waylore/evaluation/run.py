@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from waylore.config import Fusion
 from waylore.errors import StoreUnavailable
 from waylore.evaluation.datasets import Dataset, EvaluationQuestion
 from waylore.protocols import Embedder
-from waylore.recipes import AUTO, Recipe, choose_recipe
+from waylore.recipes import AUTO, HYBRID, Recipe, choose_recipe
 from waylore.retrieval.scale import get_scale
 from waylore.retrieval.search import find_turns, search
 from waylore.store.protocol import Store
@@ -82,6 +83,11 @@ def show_progress(label: str) -> Progress:
             print(f"\r{label} {done}/{of}", end=end, file=sys.stderr, flush=True)
 
     return show
+
+
+def make_fusion(fusion: Fusion) -> Recipe:
+    """Return hybrid search with another fusion."""
+    return replace(HYBRID, name=f"hybrid, {fusion}", hybrid=replace(HYBRID.hybrid, fusion=fusion))
 
 
 def open_gate(recipe: Recipe) -> Recipe:

@@ -5,15 +5,24 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from waylore.config import Fusion
 from waylore.evaluation import report
 from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.evaluation.index import create_embedder, extract_from_text, open_indexed
-from waylore.evaluation.run import Progress, Run, from_json, open_gate, run_auto, run_questions, show_progress, to_json
+from waylore.evaluation.run import (
+    Progress,
+    Run,
+    from_json,
+    make_fusion,
+    open_gate,
+    run_auto,
+    run_questions,
+    show_progress,
+    to_json,
+)
 from waylore.indexing.extractors.rules import RuleExtractor
 from waylore.protocols import Embedder
 from waylore.providers.extractors.spacy import SpacyExtractor
-from waylore.recipes import AUTO, CHAIN, HYBRID, RECIPES, Recipe
+from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe
 from waylore.store.protocol import Store
 
 
@@ -48,7 +57,7 @@ def _evaluate(
     """Return the rows of one set, the sentences about them, and the runs behind them."""
     gold = {q.id: q.gold for q in dataset.questions}
     names = _list_methods(options)
-    recipes = [*(RECIPES[name] for name in names if name != AUTO), *map(_make_fusion, options.fusions)]
+    recipes = [*(RECIPES[name] for name in names if name != AUTO), *map(make_fusion, options.fusions)]
     with open_indexed(dataset, embedder, options.folder, options.store) as store:
         runs = {r.name: run_questions(store, embedder, dataset, r, _create_progress(dataset, r)) for r in recipes}
         if AUTO in names:
@@ -75,11 +84,6 @@ def _measure_gates(
         if any(answer.skip_reason for answer in run.answers):
             ungated = run_questions(store, embedder, dataset, open_gate(recipe), _create_progress(dataset, recipe))
         yield report.format_gate_errors(run, report.measure_gate_errors(run, ungated, runs["hybrid"], gold))
-
-
-def _make_fusion(fusion: Fusion) -> Recipe:
-    """Return hybrid search with another fusion."""
-    return replace(HYBRID, name=f"hybrid, {fusion}", hybrid=replace(HYBRID.hybrid, fusion=fusion))
 
 
 def _list_methods(options: argparse.Namespace) -> Sequence[str]:

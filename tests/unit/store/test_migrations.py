@@ -42,6 +42,7 @@ RELEASED = {
         "8a6f6106aeff00207dc5543a49ef1598a4164b887cc36038edafb1b597bbd7c2",
         "d20aa48786d7fa35104a032ce0ee6f883f7dd9f0f8a716201793b9ec50a7fdce",
         "cde13fd013f7c7ebbafab3195c9f4622afe3eb209e390ab6caa9b3fd492a2d92",
+        "fe06bc49a41967016c0cea85ce1576b690d877789681cb8e545b2c89a8c2e23e",
     ],
     ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
     ("waylore.cells.catalogue", "postgres"): [

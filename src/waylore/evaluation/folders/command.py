@@ -15,15 +15,15 @@ from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestio
 from waylore.evaluation.folders.report import format_report
 from waylore.evaluation.folders.scoring import QuestionScores, Scored
 from waylore.evaluation.index import load_embedder
-from waylore.evaluation.run import show_progress
-from waylore.recipes import AUTO, CHAIN, RECIPES
+from waylore.evaluation.run import make_fusion, show_progress
+from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe
 
 METHODS = ("keyword", "vector", BASELINE, CHAIN.name, AUTO)  # the last one is the default of `search`
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure the folders that the options name; print the tables and write the JSON."""
-    methods = choose_methods(options.recipes or ())
+    methods: list[str | Recipe] = [*choose_methods(options.recipes or ()), *map(make_fusion, options.fusions)]
     folders = list_folders(options.folders, options.only)
     with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
         measurement = Measurement(model.name, earlier={file.stem: read_earlier(file) for file in options.beside})
@@ -44,16 +44,19 @@ def choose_methods(names: Iterable[str], without: Sequence[str] = ()) -> list[st
     return [name for name in dict.fromkeys((*METHODS, *names)) if name not in without]
 
 
-def ask(measurement: Measurement, memory: Waylore, questions: Sequence[FolderQuestion], methods: Iterable[str]) -> None:
+def ask(
+    measurement: Measurement, memory: Waylore, questions: Sequence[FolderQuestion], methods: Iterable[str | Recipe]
+) -> None:
     """Ask questions about an indexed folder with each method, and again without the gate if its recipe has one."""
     measurement.questions += questions
     for method in methods:
-        answers = ask_questions(memory, questions, method, show_progress(method))
-        measurement.answers.setdefault(method, {}).update(answers)
-        recipe = RECIPES.get(method)
+        name = method.name if isinstance(method, Recipe) else method
+        answers = ask_questions(memory, questions, method, show_progress(name))
+        measurement.answers.setdefault(name, {}).update(answers)
+        recipe = RECIPES.get(name)
         if recipe and recipe.graph and recipe.has_hybrid:
             ungated = ask_without_gate(memory, questions, recipe, answers)
-            measurement.ungated.setdefault(method, {}).update(ungated)
+            measurement.ungated.setdefault(name, {}).update(ungated)
 
 
 def read_earlier(file: Path) -> dict[str, Scored]:

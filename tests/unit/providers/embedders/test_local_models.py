@@ -73,18 +73,9 @@ def test_question_is_nearest_to_its_passage(bge: FastEmbedder) -> None:
 
 
 @pytest.mark.model
-def test_rows_are_in_order_of_texts(model: Embedder) -> None:
+def test_row_is_that_of_its_text_alone(model: Embedder) -> None:
     alone = np.concatenate([model.embed_passages([text]) for text in PASSAGES])
-    np.testing.assert_allclose(model.embed_passages(PASSAGES), alone, atol=1e-5)
-
-
-@pytest.mark.model
-def test_sorted_batches_keep_order(bge: FastEmbedder) -> None:
-    batched = FastEmbedder(path=find_model("bge-small"), threads=1, batch_size=2)
-    alone = np.concatenate([bge.embed_passages([text]) for text in PASSAGES])
-    nearness = batched.embed_passages(PASSAGES) @ alone.T
-    assert np.diag(nearness).min() > 0.97  # int8 activations are scaled by the batch
-    np.testing.assert_array_equal(nearness.argmax(axis=1), range(len(PASSAGES)))
+    np.testing.assert_array_equal(model.embed_passages(PASSAGES), alone)
 
 
 @pytest.mark.model

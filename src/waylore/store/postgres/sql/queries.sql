@@ -195,7 +195,7 @@ ORDER BY z.source, z.rank, z.passage LIMIT 1
 
 -- fragment: best_mentions
 -- The mentions of an entity with one permission, at most $2.
-SELECT n.passage, n.count, n.is_own FROM mentions n
+SELECT n.passage, -n.rank & 1073741823 AS count, n.rank <= -1073741824 AS is_own FROM mentions n
 WHERE n.collection = %(collection)s AND n.entity = $1 AND n.access = a.access AND @is_wanted(n.passage)
 ORDER BY n.rank, n.passage LIMIT $2
 
@@ -640,11 +640,12 @@ WHERE v.collection = %(collection)s AND v.dimension = {dimension} AND (%(everyth
 ORDER BY v.bits::bit({dimension}) <~> %(bits)s::bit({dimension}) LIMIT %(cap)s
 
 -- name: nearest_entities_exactly
--- All entities by the number of different bits. Permissions are checked from the nearest on.
+-- All entities by the number of different bits. Permissions are checked from the nearest on. Only a caller without a filter
+-- needs no more than are returned; then they are not all sorted.
 SELECT v.id, v.code FROM (
   SELECT n.id FROM (
     SELECT w.id, w.bits <~> %(bits)s::varbit AS distance FROM entity_vectors w WHERE w.collection = %(collection)s
-    ORDER BY distance OFFSET 0) n
+    ORDER BY distance LIMIT CASE WHEN %(everything)s THEN %(most)s END) n
   WHERE %(everything)s OR (
     SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = n.id AND p.access = ANY(%(accesses)s::int4[])
       AND @is_kept(p.document) LIMIT 1)
@@ -742,8 +743,8 @@ ORDER BY e.id, p.document
 -- ----------------------------------------------------------------------------------------------- mentions
 
 -- name: insert_mention
-INSERT INTO mentions (collection, entity, access, passage, count, is_own)
-SELECT %s, u.entity, u.access, u.passage, u.count, u.is_own > 0
+INSERT INTO mentions (collection, entity, access, rank, passage)
+SELECT %s, u.entity, u.access, rank_mention(u.is_own > 0, u.count), u.passage
 FROM unnest(%b::uuid[], %b::int4[], %b::int4[], %b::int4[], %b::uuid[]) u(entity, access, is_own, count, passage)
 
 -- name: delete_mention
@@ -1201,9 +1202,9 @@ WHERE k.collection = %(collection)s AND k.passage > %(after)s::uuid ORDER BY k.p
 -- name: has_mention
 SELECT count(*) FROM (SELECT %s::int8 AS collection) c,
   unnest(%b::uuid[], %b::int4[], %b::int4[], %b::int4[], %b::uuid[]) u(entity, access, is_own, count, passage)
-WHERE (SELECT m.is_own = (u.is_own > 0) AND m.count = u.count FROM mentions m
+WHERE (SELECT true FROM mentions m
   WHERE m.collection = c.collection AND m.entity = u.entity AND m.access = u.access AND m.passage = u.passage
-    AND m.rank = -u.count::int8 - CASE WHEN u.is_own > 0 THEN 4294967296 ELSE 0 END LIMIT 1)
+    AND m.rank = rank_mention(u.is_own > 0, u.count) LIMIT 1)
 
 -- name: has_assertion
 SELECT count(*) FROM (SELECT %s::int8 AS collection) c,

@@ -142,7 +142,7 @@ CREATE TABLE terms (
   collection int8 NOT NULL,
   term uuid NOT NULL,
   number int4 NOT NULL,
-  passages int8 NOT NULL,
+  passages int4 NOT NULL,
   PRIMARY KEY (collection, term)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX terms_by_number ON terms (collection, number);
@@ -160,7 +160,7 @@ CREATE TABLE entities (
   collection int8 NOT NULL,
   id uuid NOT NULL,
   sense text NOT NULL,
-  passages int8 NOT NULL DEFAULT 0,
+  passages int4 NOT NULL DEFAULT 0,
   PRIMARY KEY (collection, id)
 ) WITH (fillfactor = 70);
 
@@ -183,7 +183,7 @@ CREATE TABLE names (
   name uuid NOT NULL,
   entity uuid NOT NULL,
   access int4 NOT NULL,
-  documents int8 NOT NULL,
+  documents int4 NOT NULL,
   PRIMARY KEY (collection, name, entity, access)
 );
 
@@ -193,19 +193,17 @@ CREATE TABLE entity_keys (
   key uuid NOT NULL,
   access int4 NOT NULL,
   entity uuid NOT NULL,
-  documents int8 NOT NULL,
+  documents int4 NOT NULL,
   PRIMARY KEY (collection, key, access, entity)
 );
 
--- The passages of an entity, best first: those about it, then those that mention it most.
+-- The passages of an entity, best first: those about it, then those that mention it most (rank_mention).
 CREATE TABLE mentions (
   collection int8 NOT NULL,
   entity uuid NOT NULL,
   access int4 NOT NULL,
-  rank int8 NOT NULL GENERATED ALWAYS AS (-count::int8 - CASE WHEN is_own THEN 4294967296 ELSE 0 END) STORED,
+  rank int4 NOT NULL,
   passage uuid NOT NULL,
-  count int4 NOT NULL,
-  is_own bool NOT NULL,
   PRIMARY KEY (collection, entity, access, rank, passage)
 );
 
@@ -346,11 +344,16 @@ AS $$
 $$;
 REVOKE ALL ON FUNCTION matching FROM PUBLIC;
 
+-- Whether a passage is about an entity, and how often it mentions it, as one number: the best mention has the lowest.
+CREATE FUNCTION rank_mention(is_own bool, count int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS $$
+  SELECT -$2 - CASE WHEN $1 THEN 1073741824 ELSE 0 END
+$$;
+
 -- Rows are deleted one by one, by their complete key. If a statement joined the table with the keys, the planner might read
 -- all rows of the collection instead, because its statistics may be those of other collections.
 CREATE FUNCTION delete_mention(int8, uuid, int4, bool, int4, uuid) RETURNS void LANGUAGE sql AS $$
   DELETE FROM waylore.mentions WHERE collection = $1 AND entity = $2 AND access = $3 AND passage = $6
-    AND rank = -$5::int8 - CASE WHEN $4 THEN 4294967296 ELSE 0 END
+    AND rank = waylore.rank_mention($4, $5)
 $$;
 CREATE FUNCTION delete_assertion(int8, uuid, int2, float8, uuid) RETURNS void LANGUAGE sql AS $$
   DELETE FROM waylore.assertions WHERE collection = $1 AND fact = $2 AND source = $3 AND rank = $4 AND passage = $5

@@ -297,6 +297,7 @@ def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> No
 
 EARLIER: dict[str, dict[str, str | None]] = {
     "documents": {"author": None},  # a column that the earlier table did not have
+    "collections": {"weights": None},
     "terms": {"passages": "passages::int8"},
     "entities": {"passages": "passages::int8"},
     "names": {"documents": "documents::int8"},
@@ -325,7 +326,7 @@ def write_earlier_parts(database: str, folder: Path) -> None:
 
 
 def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
-    """Number 10 of the store changed no columns, 11 added authors and the audit log, and 12 made rows narrower."""
+    """Number 10 of the store changed no columns, 11 added authors and the audit log, 12 weights; 13 narrowed rows."""
     write_earlier_parts(filled.replace("keeper@", "postgres@"), saved)
     new = create_database(server)
     restore(saved, new)

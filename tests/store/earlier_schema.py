@@ -36,7 +36,8 @@ DROP_SCOPES = """
     ALTER TABLE passages DROP COLUMN speaker, DROP COLUMN role, DROP COLUMN at, DROP COLUMN session;
     ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
 """
-WIDEN_ROWS = """
+UNDO_LATEST = """
+    ALTER TABLE collections DROP COLUMN weights;
     ALTER TABLE terms ALTER COLUMN passages TYPE int8;
     ALTER TABLE entities ALTER COLUMN passages TYPE int8;
     ALTER TABLE names ALTER COLUMN documents TYPE int8;
@@ -60,7 +61,7 @@ def restore_tables(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
-        db.execute(WIDEN_ROWS)
+        db.execute(UNDO_LATEST)
         db.execute(DROP_SCOPES)
         db.execute(DROP)
         for statement in _list_old_tables(RESTORED, LAST):
@@ -78,7 +79,7 @@ def restore_halves(url: str, collections: Sequence[str] = ("default",)) -> None:
     exported = {name: _export(url, name) for name in collections}
     with psycopg.connect(url) as db:
         _set_search_path(db)
-        db.execute(WIDEN_ROWS)
+        db.execute(UNDO_LATEST)
         db.execute(DROP_SCOPES)
         staged = db.execute("SELECT * FROM staged").fetchall()
         db.execute("DROP TABLE entity_vectors, staged")

@@ -34,6 +34,7 @@ DROP_SCOPES = """
     ALTER TABLE documents DROP COLUMN expires_at;
     DROP TABLE audit;
     ALTER TABLE documents DROP COLUMN author;
+    ALTER TABLE collections DROP COLUMN weights;
     ALTER TABLE passage_terms DROP COLUMN sequence;
     ALTER TABLE passage_terms DROP COLUMN tells_time;
     ALTER TABLE assertions DROP COLUMN series;

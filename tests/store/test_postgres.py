@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
-from store.earlier_schema import WIDEN_ROWS, restore_tables
+from store.earlier_schema import UNDO_LATEST, restore_tables
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
 from waylore.store.postgres import search as searching
@@ -305,7 +305,7 @@ def test_words_of_users_are_carried_over() -> None:
     run_as_superuser(plain, url=url)
     run_as_superuser("ALTER TABLE waylore.documents DROP COLUMN expires_at, DROP COLUMN author", url=url)
     run_as_superuser("DROP TABLE waylore.audit; DROP FUNCTION waylore.refuse_audit_change", url=url)
-    run_as_superuser(f"SET search_path = waylore; {WIDEN_ROWS}", url=url)
+    run_as_superuser(f"SET search_path = waylore; {UNDO_LATEST}", url=url)
     run_as_superuser("DELETE FROM waylore.migrations WHERE number >= 9", url=url)
     assert run_as_superuser(words, url=url) != before
     with closing(PostgresStore(url)) as store:

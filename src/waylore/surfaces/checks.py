@@ -32,7 +32,7 @@ from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import MAX_REWRITTEN_BYTES, is_read_only, read_schema
 from waylore.store.sqlite.verify import CheckedPages, check_pages
 from waylore.store.urls import open_store, parse_url, without_password
-from waylore.surfaces.open import create_embedder, create_extractor
+from waylore.surfaces.open import create_embedder, create_extractor, create_reranker
 from waylore.surfaces.terminal.hits import count
 
 State = Literal["good", "note", "wrong"]
@@ -121,7 +121,19 @@ def _check_models(settings: Settings) -> tuple[Embedder | None, list[Finding]]:
         create_extractor(settings.extraction)
     except (ModelError, ConfigError) as error:
         found.append(Finding("extraction", "wrong", _get_first_line(error), "correct [extraction] in waylore.toml"))
-    return embedder, found
+    return embedder, found + list(_check_reranker(settings))
+
+
+def _check_reranker(settings: Settings) -> Iterator[Finding]:
+    """Let the reranker score a pair of words, if the settings name one."""
+    try:
+        reranker = create_reranker(settings)
+        if reranker:
+            reranker.rerank("test", ["test"])
+            yield Finding("reranker", "good", getattr(reranker, "name", settings.search.reranker))
+    except Exception as error:  # noqa: BLE001 (a plugin may raise any)
+        remedy = "correct search.reranker and [reranking] in waylore.toml; until then hits keep their order"
+        yield Finding("reranker", "wrong", _get_first_line(error), remedy)
 
 
 def _describe_embedder(embedder: Embedder | None) -> Finding:

@@ -48,8 +48,7 @@ class EndpointReranker:
             retries=retries,
             backoff=backoff,
         )
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="waylore-rerank")
-        self._model, self._batch_size = model, batch_size
+        self._model, self._batch_size, self._concurrency = model, batch_size, concurrency
         self._takes_texts = False
 
     @property
@@ -61,11 +60,11 @@ class EndpointReranker:
         """Return one score for each text, in order; higher is better."""
         size = self._batch_size
         batches = [texts[i : i + size] for i in range(0, len(texts), size)]
-        return list(chain.from_iterable(map_in_context(self._pool, partial(self._score, query), batches)))
+        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="waylore-rerank") as pool:
+            return list(chain.from_iterable(map_in_context(pool, partial(self._score, query), batches)))
 
     def close(self) -> None:
-        """Finish running requests, then stop the threads and close the connections."""
-        self._pool.shutdown(cancel_futures=True)
+        """Close the connections."""
         self._endpoint.close()
 
     def __enter__(self) -> Self:

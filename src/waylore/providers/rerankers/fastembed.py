@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 
 from waylore.deadline import check_deadline
 from waylore.errors import ModelUnavailable
@@ -42,7 +42,7 @@ class FastReranker:
         if path:
             find_weights(path)
         self._name, self._path, self._batch_size = model, path, batch_size
-        self._pool = ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="waylore-rerank")
+        self._threads = threads or os.cpu_count() or 1
         self._model: Any = None
         self._loading = Lock()
 
@@ -56,17 +56,8 @@ class FastReranker:
         score = partial(self._score, self._load(), query)
         size = self._batch_size
         batches = [texts[i : i + size] for i in range(0, len(texts), size)]
-        return list(chain.from_iterable(map_in_context(self._pool, score, batches)))
-
-    def close(self) -> None:
-        """Finish the running passages, then stop the threads."""
-        self._pool.shutdown(cancel_futures=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="waylore-rerank") as pool:
+            return list(chain.from_iterable(map_in_context(pool, score, batches)))
 
     def _load(self) -> Any:
         with self._loading:

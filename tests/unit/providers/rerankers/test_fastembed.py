@@ -34,12 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (1, None), (2, 2), (64, 1)])
 def test_scores_are_those_of_the_model_in_order(folder: Path, batch_size: int, threads: int | None) -> None:
+    reranker = FastReranker("own/overlap", path=folder, batch_size=batch_size, threads=threads)
+    assert isinstance(reranker, Reranker)
+    assert reranker.name == "own/overlap"
     assert EXPECTED == [1.0, 7.0, 0.0, 5.0, 0.0]
-    with FastReranker("own/overlap", path=folder, batch_size=batch_size, threads=threads) as reranker:
-        assert isinstance(reranker, Reranker)
-        assert reranker.name == "own/overlap"
-        assert reranker.rerank(QUESTION, TEXTS) == EXPECTED
-        assert reranker.rerank(QUESTION, []) == []
+    assert reranker.rerank(QUESTION, TEXTS) == EXPECTED
+    assert reranker.rerank(QUESTION, []) == []
 
 
 def test_threads_share_one_model_that_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,23 +50,23 @@ def test_threads_share_one_model_that_is_loaded_once(folder: Path, monkeypatch: 
         return loaded[-1]
 
     monkeypatch.setattr("waylore.providers.rerankers.fastembed.load_model", load)
-    with FastReranker(path=folder) as reranker, ThreadPoolExecutor(8) as pool:
-        assert not loaded
+    reranker = FastReranker(path=folder)
+    assert not loaded
+    with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: reranker.rerank(QUESTION, TEXTS), range(16)))
     assert answers == [EXPECTED] * 16
     assert len(loaded) == 1
 
 
 def test_long_passage_is_cut(folder: Path) -> None:
-    with FastReranker(path=folder) as reranker:
-        assert reranker.rerank(QUESTION, ["rain " * 5_000 + "lighthouse"]) == [0.0]
+    assert FastReranker(path=folder).rerank(QUESTION, ["rain " * 5_000 + "lighthouse"]) == [0.0]
 
 
 def test_deadline_ends_scoring(folder: Path) -> None:
-    with FastReranker(path=folder) as reranker:
-        assert reranker.rerank(QUESTION, TEXTS) == EXPECTED
-        with Deadline(0.0).activate(), pytest.raises(DeadlineExceeded):
-            reranker.rerank(QUESTION, TEXTS)
+    reranker = FastReranker(path=folder)
+    assert reranker.rerank(QUESTION, TEXTS) == EXPECTED
+    with Deadline(0.0).activate(), pytest.raises(DeadlineExceeded):
+        reranker.rerank(QUESTION, TEXTS)
 
 
 def test_directory_without_weights_raises_at_once(tmp_path: Path) -> None:
@@ -77,14 +77,14 @@ def test_directory_without_weights_raises_at_once(tmp_path: Path) -> None:
 def test_damaged_weights_raise(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"no model")
     expected = f"cannot load own/overlap from {tmp_path}"
-    with FastReranker("own/overlap", path=tmp_path) as reranker, pytest.raises(ModelUnavailable, match=expected):
-        reranker.rerank(QUESTION, TEXTS)
+    with pytest.raises(ModelUnavailable, match=expected):
+        FastReranker("own/overlap", path=tmp_path).rerank(QUESTION, TEXTS)
 
 
 def test_model_without_scores_of_pairs_raises(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "model", TEXTS, output="last_special")
-    with FastReranker(path=folder) as reranker, pytest.raises(ModelUnavailable, match="Use a cross-encoder"):
-        reranker.rerank(QUESTION, TEXTS)
+    with pytest.raises(ModelUnavailable, match="Use a cross-encoder"):
+        FastReranker(path=folder).rerank(QUESTION, TEXTS)
 
 
 def test_unknown_name_raises() -> None:

@@ -157,6 +157,7 @@ ROWS = {
     "search.method": "E E . E E E",
     "search.as_of": "E E . . E E",
     "search.reranker": "E E . E E E",
+    "search.rerank": "E E . E E E",
     "search.record_use": "E E E E E E",
     "search.min_similarity": "E E . E E E",
     "verify_forgotten.receipt": "E E E E E E",

@@ -1,4 +1,4 @@
-"""Test what other packages add by entry point: a store, an embedder, a reader and a recipe."""
+"""Test what other packages add by entry point: a store, an embedder, a reader, a reranker and a recipe."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError
 from waylore.plugins import list_plugins
 from waylore.settings.load import load
-from waylore.surfaces.open import open_collection
+from waylore.surfaces.open import check_providers, open_collection
 
 MODULE = """
 from dataclasses import replace
@@ -24,6 +24,10 @@ def open_notes(url, collection):
 def create_embedder(settings):
     return HashingEmbedder(64, quiet=True)
 
+class Longest:
+    def rerank(self, query, texts):
+        return [float(len(text)) for text in texts]
+
 short = replace(HYBRID, name="short", top_k=1)
 """
 ENTRIES = """[waylore.stores]
@@ -32,6 +36,8 @@ notes = other_package:open_notes
 small = other_package:create_embedder
 [waylore.readers]
 memo = other_package:read_text
+[waylore.rerankers]
+longest = other_package:Longest
 [waylore.recipes]
 short = other_package:short
 """
@@ -55,12 +61,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_plugins_work_by_settings(package: Path) -> None:
     (package / "a.memo").write_text("Ada keeps the lighthouse.")
     (package / "b.memo").write_text("Ada sails.")
-    settings = load(store=f"notes://{package / 'n.db'}", embedding={"provider": "small"}, search={"method": "short"})
+    search = {"method": "short", "reranker": "longest"}
+    settings = load(store=f"notes://{package / 'n.db'}", embedding={"provider": "small"}, search=search)
     with open_collection(settings) as memory:
         assert memory.add_files([package / "a.memo", package / "b.memo"]).documents == 2
         result = memory.search("Ada")
+        check_providers(settings)
         assert memory.stats().dimension == 64
     assert (result.recipe, len(result), result.missing) == ("short", 1, ())
+    assert result.hits[0].placements[-1].search == "reranker"
     assert list_plugins("waylore.readers") == ("memo",)
 
 

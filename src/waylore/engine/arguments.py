@@ -390,6 +390,16 @@ def check_reranker(value: Reranker | None) -> Reranker | None:
     raise ArgumentError(f"reranker must have a method rerank(query, texts), got {value!r:.60}")
 
 
+def choose_reranker(rerank: bool | None, given: Reranker | None, default: Reranker | None) -> Reranker | None:
+    """Return the reranker of a call, else that of the memory; None if `rerank` is false."""
+    chosen = check_reranker(given) or default
+    if rerank is None:
+        return chosen
+    if check_type("rerank", rerank, bool) and chosen is None:
+        raise ArgumentError("rerank: there is no reranker; set search.reranker in waylore.toml (in Python: reranker=…)")
+    return chosen if rerank else None
+
+
 def check_observer(value: Observer | None) -> Observer | None:
     """Return an observer, or None."""
     if value is None or _has_methods(value, "observe"):

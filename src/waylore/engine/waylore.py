@@ -535,6 +535,7 @@ class Waylore:
         method: str | Recipe | None = None,
         as_of: Moment | None = None,
         reranker: Reranker | None = None,
+        rerank: bool | None = None,
         record_use: bool = True,
         min_similarity: float | None = None,
         user: str | None = "",
@@ -553,7 +554,8 @@ class Waylore:
             None takes that of `open` ("auto").
         as_of: use the facts that were valid at this time, and no passage that was said later; None means now. A date
             or an ISO string will do.
-        reranker: reorders the hits by reading question and passage together.
+        reranker: reorders the hits by reading question and passage together; None takes that of `open`.
+        rerank: False reranks nothing; True raises an error if there is no reranker.
         record_use: count the hits as used, each at most once an hour for an author; only the recipe `activation`
             reads the counts.
         min_similarity: minimum cosine of a hit and the question, -1 to 1; then there may be fewer hits. None sets no
@@ -567,7 +569,7 @@ class Waylore:
         could not run is listed in `SearchResult.missing`.
         """
         query = arguments.check_text("query", query, "the question is one string", MAX_QUERY)
-        arguments.check_reranker(reranker)
+        chosen = arguments.choose_reranker(rerank, reranker, self._reranker)
         arguments.check_type("record_use", record_use, bool)
         known_at = arguments.to_moment(as_of)
         wanted = arguments.add_scope(
@@ -582,9 +584,7 @@ class Waylore:
             group_by=arguments.check_choice("group_by", group_by, get_args(GroupBy)),
         )
         with partial_answers():
-            result = self._answers.search(
-                question, partial(self._choose_recipe, method, query, top_k), reranker or self._reranker
-            )
+            result = self._answers.search(question, partial(self._choose_recipe, method, query, top_k), chosen)
         if record_use:
             self._answers.record_use(result, self._author.identity)
         return result

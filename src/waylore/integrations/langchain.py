@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise ImportError("langchain-core is not installed; run `pip install 'waylore[langchain]'`") from error
 
-OPTIONS = ("k", "method", "where", "as_of", "reranker", "min_similarity")
+OPTIONS = ("k", "method", "where", "as_of", "reranker", "rerank", "min_similarity")
 
 
 class WayloreRetriever(BaseRetriever):
@@ -42,6 +42,7 @@ class WayloreRetriever(BaseRetriever):
     )
     as_of: datetime | None = Field(default=None, description="Time at which facts must be valid; None means now")
     reranker: Any = Field(default=None, description="Reranker for the hits", repr=False)
+    rerank: bool | None = Field(default=None, description="False reranks nothing; True needs a reranker")
     min_similarity: float | None = Field(default=None, description="Minimum cosine of a hit and the question")
 
     def _get_relevant_documents(

@@ -64,6 +64,7 @@ class WayloreRetriever(BaseRetriever):
         filters: MetadataFilters | None = None,
         as_of: datetime | None = None,
         reranker: Reranker | None = None,
+        rerank: bool | None = None,
         min_similarity: float | None = None,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
@@ -76,6 +77,7 @@ class WayloreRetriever(BaseRetriever):
             "where": _add_filters(where, filters) if filters else where,
             "as_of": as_of,
             "reranker": reranker,
+            "rerank": rerank,
             "min_similarity": min_similarity,
         }
         super().__init__(callback_manager=callback_manager, verbose=verbose)

@@ -8,6 +8,7 @@ module knows neither embeddings nor chat, and never writes the API key into a me
 import random
 import re
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,6 +75,7 @@ class Endpoint:
         self._client: httpx.Client = self._http.Client(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {}, timeout=timeout
         )
+        weakref.finalize(self, self._client.close)  # a model that settings create is closed by nobody else
         self._url = f"{base_url.rstrip('/')}/{path}"
         self._model, self._key = model, api_key
         self._retries, self._backoff, self._timeout = retries, backoff, timeout

@@ -15,6 +15,8 @@ from waylore.types.search import Hit, Placement
 def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits by the reranker's score, which replaces theirs. The reranker also reads their paths."""
     scores = [round(float(score), 6) for score in reranker.rerank(question, [_format_hit(hit) for hit in hits])]
+    if len(scores) != len(hits):
+        raise ModelError(f"the reranker returned {len(scores)} scores for {len(hits)} passages; check the reranker")
     if not all(map(isfinite, scores)):
         raise ModelError("the reranker returned a score that is not a finite number; check the reranker")
     scored = sorted(zip(scores, hits, strict=True), key=lambda pair: (-pair[0], pair[1].passage.id))

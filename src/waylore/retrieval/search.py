@@ -123,7 +123,7 @@ def _find_hits(
     relevance = judge_relevance(query, first, texts)
     if superseding and hits and superseding.answers(hits[0]):
         relevance = Relevance(is_relevant=True)
-    if reranker is not None:
+    if reranker is not None and hits:
         hits = trace.call_model("reranker", lambda: rerank(reranker, query.text, hits), default=hits)
     return SearchResult(
         query=query.text,

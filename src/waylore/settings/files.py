@@ -20,7 +20,7 @@ from waylore.store.urls import parse_url
 
 log = logging.getLogger(__name__)
 DOTENV = Path(".env")
-PATHS = (("embedding", "path"), ("extraction", "cache"), ("http", "upload_dir"))
+PATHS = (("embedding", "path"), ("reranking", "path"), ("extraction", "cache"), ("http", "upload_dir"))
 
 
 def read_file(file: Path) -> Values:

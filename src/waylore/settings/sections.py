@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 EMBEDDERS = ("none", "fastembed", "model2vec", "openai", "hashing")
 EXTRACTORS = ("rules", "spacy", "llm", "none")
+RERANKERS = ("fastembed", "endpoint")
 OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -76,7 +77,19 @@ class SearchSettings(Section):
     method: str = Field(default="auto", description="auto, graph, hybrid, vector, keyword or another recipe")
     top_k: int = Field(default=0, ge=0, le=10_000, description="number of hits; 0 for the recipe's own (10)")
     recipe: Words = Field(default=(), description="changed values of the recipe, such as walk.max_hops=2")
-    reranker: str = Field(default="", description="name of a plugin that reorders the hits; none if empty")
+    reranker: str = Field(
+        default="", description="fastembed, endpoint, or the name of a plugin that reorders the hits; none if empty"
+    )
+
+
+class RerankingSettings(Section):
+    """The model of the reranker, if `search.reranker` is fastembed or endpoint."""
+
+    model: str = Field(default="", description="name of the model; the provider's default if empty, for fastembed")
+    path: Path | None = Field(default=None, description="folder with the files of the model, for use without a network")
+    base_url: str = Field(default="", description="address of the server, such as https://api.jina.ai/v1")
+    api_key: SecretStr = Field(default=SecretStr(""), description="API key of the server; none is sent if empty")
+    threads: int = Field(default=0, ge=0, description="passages scored at the same time; 0 for one per core")
 
 
 class HttpSettings(Section):
@@ -170,6 +183,7 @@ class Settings(Section):
     files: FilesSettings = FilesSettings()
     secrets: SecretsSettings = SecretsSettings()
     search: SearchSettings = SearchSettings()
+    reranking: RerankingSettings = RerankingSettings()
     http: HttpSettings = HttpSettings()
     mcp: McpSettings = McpSettings()
     jobs: JobsSettings = JobsSettings()

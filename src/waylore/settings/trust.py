@@ -16,14 +16,19 @@ from typing import Any
 
 from waylore.errors import ConfigError
 from waylore.settings.names import Name, Values
-from waylore.settings.sections import EMBEDDERS, EXTRACTORS
+from waylore.settings.sections import EMBEDDERS, EXTRACTORS, RERANKERS
 from waylore.store.urls import parse_url
 
-LOCAL_PROVIDERS = {*EMBEDDERS, *EXTRACTORS} - {"openai", "llm"}  # the others, and plugins, may send texts
+PROVIDERS = {  # of the sections that have a key, with their defaults
+    "embedding": (("embedding", "provider"), "none"),
+    "extraction": (("extraction", "provider"), "rules"),
+    "reranking": (("search", "reranker"), ""),
+}
+LOCAL_PROVIDERS = {"", *EMBEDDERS, *EXTRACTORS, *RERANKERS} - {"openai", "llm", "endpoint"}  # the others may send texts
 WRITTEN_PATHS = {("store",), ("extraction", "cache"), ("http", "upload_dir")}  # where texts are written
 HARMLESS = {
     *(("collection",), ("single_valued",)),
-    *(("embedding", name) for name in ("model", "path", "threads")),
+    *((section, name) for section in ("embedding", "reranking") for name in ("model", "path", "threads")),
     ("extraction", "model"),
     *(("search", name) for name in ("method", "top_k", "recipe")),
     *(("http", name) for name in ("port", "workers", "request_timeout", "idle_timeout", "rate_limit")),
@@ -85,9 +90,9 @@ def describe_untrusted(values: Values) -> str:
 def allow_unused_keys(values: Values) -> Values:
     """Return the values; a key that is not trusted is allowed if the provider does not send it."""
     allowed = dict(values)
-    for section, default in (("embedding", "none"), ("extraction", "rules")):
+    for section, (provider, default) in PROVIDERS.items():
         key = values.get((section, "api_key"))
-        if isinstance(key, Untrusted) and _is_local(values.get((section, "provider"), default)):
+        if isinstance(key, Untrusted) and _is_local(values.get(provider, default)):
             allowed[section, "api_key"] = key.value
     return allowed
 
@@ -95,7 +100,7 @@ def allow_unused_keys(values: Values) -> Values:
 def _is_harmless(name: Name, value: Any, folder: Path) -> bool:
     if name in WRITTEN_PATHS:
         return not isinstance(value, str) or _is_inside(value, folder)
-    if name[-1:] == ("provider",):
+    if name in {provider for provider, _ in PROVIDERS.values()}:
         return _is_local(value)
     return name in HARMLESS
 

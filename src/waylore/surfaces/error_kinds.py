@@ -69,6 +69,7 @@ SYNONYMS: tuple[tuple[str, ...], ...] = (
     ("facts", "fact", "triples", "claims", "relations"),
     ("use_graph", "graph", "with_graph"),
     ("min_similarity", "min_graph_score", "min_score", "threshold", "score_threshold", "similarity_cutoff"),
+    ("rerank", "reranker", "reranking", "use_reranker"),
     ("user", "user_id", "userid", "owner"),
     ("agent", "agent_id", "assistant_id"),
     ("session", "session_id", "run_id", "thread_id", "conversation_id", "thread"),

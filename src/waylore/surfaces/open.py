@@ -1,4 +1,4 @@
-"""Open what the settings name: an embedder, an extractor, a collection with both.
+"""Open what the settings name: an embedder, an extractor, a reranker, a collection with them.
 
 A model is imported when it is created, so that a surface needs only the extras that it uses. Nothing here reads the
 environment (`settings` does), and the caller closes what was opened.
@@ -15,21 +15,30 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from waylore.engine.waylore import RULES, Waylore
 from waylore.errors import ConfigError
 from waylore.plugins import list_plugins, load_plugin
-from waylore.protocols import Embedder, Extractor
+from waylore.protocols import Embedder, Extractor, Reranker
 from waylore.providers.embedders.deferred import DeferredEmbedder
 from waylore.providers.extractors.budget import Budget
 from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe, resolve_method
-from waylore.settings.sections import EmbeddingSettings, ExtractionSettings, SearchSettings, Settings
+from waylore.settings.sections import (
+    EmbeddingSettings,
+    ExtractionSettings,
+    RerankingSettings,
+    SearchSettings,
+    Settings,
+)
 from waylore.surfaces.telemetry.setup import instrument
 
 if TYPE_CHECKING:
     from waylore.providers.extractors.llm import LLMExtractor
 
 DEFAULT_MODELS = {"fastembed": "BAAI/bge-small-en-v1.5", "model2vec": "minishlab/potion-base-8M"}
+DEFAULT_RERANKER = "Xenova/ms-marco-MiniLM-L-6-v2"
 
 
-def open_collection(settings: Settings, *, embedder: Embedder | None = None, collection: str = "") -> Waylore:
-    """Open the collection of the settings, or another one of their store; with `embedder`, none is created."""
+def open_collection(
+    settings: Settings, *, embedder: Embedder | None = None, reranker: Reranker | None = None, collection: str = ""
+) -> Waylore:
+    """Open the collection of the settings, or another one of their store. A model that is given is not created."""
     name = collection or settings.collection
     model, observer = instrument(settings.telemetry, name, embedder or create_embedder(settings.embedding))
     return Waylore.open(
@@ -40,6 +49,7 @@ def open_collection(settings: Settings, *, embedder: Embedder | None = None, col
         single_valued=settings.single_valued,
         observer=observer,
         scrub=settings.secrets.is_scrubbed(name),
+        reranker=reranker or create_reranker(settings),
         **read_search_options(settings.search),
     )
 
@@ -49,10 +59,7 @@ def read_search_options(search: SearchSettings) -> dict[str, Any]:
     name = resolve_method(search.method)
     recipe = CHAIN.name if name == AUTO else name  # `auto` has no values; the recipe that it chooses for documents has
     method: str | Recipe = change_recipe(recipe, search.recipe) if search.recipe else name
-    reranker = load_plugin("waylore.rerankers", search.reranker) if search.reranker else None
-    if search.reranker and reranker is None:
-        raise ConfigError(f"search.reranker: no installed package has a reranker {search.reranker}")
-    return {"method": method, "top_k": search.top_k or None, "reranker": reranker() if reranker else None}
+    return {"method": method, "top_k": search.top_k or None}
 
 
 def create_embedder(wanted: EmbeddingSettings) -> Embedder | None:
@@ -85,11 +92,25 @@ def create_extractor(wanted: ExtractionSettings) -> Extractor | None:
     raise _report_unknown("extraction.provider", wanted.provider, EXTRACTORS, "waylore.extractors")
 
 
+def create_reranker(settings: Settings) -> Reranker | None:
+    """Create the reranker that the settings name; None if they name none. Its first use loads a local model."""
+    name = settings.search.reranker
+    if not name:
+        return None
+    if name in RERANKERS:
+        return RERANKERS[name](settings.reranking)
+    if create := load_plugin("waylore.rerankers", name):
+        reranker: Reranker = create()
+        return reranker
+    raise _report_unknown("search.reranker", name, RERANKERS, "waylore.rerankers")
+
+
 def check_providers(settings: Settings) -> None:
-    """Raise an error if the settings name an embedder or extractor that does not exist. Nothing is loaded."""
+    """Raise an error if the settings name an embedder, extractor or reranker that does not exist; load nothing."""
     known: tuple[tuple[str, str, Iterable[str], str], ...] = (
         ("embedding.provider", settings.embedding.provider, EMBEDDERS, "waylore.embedders"),
         ("extraction.provider", settings.extraction.provider, EXTRACTORS, "waylore.extractors"),
+        ("search.reranker", settings.search.reranker, ("", *RERANKERS), "waylore.rerankers"),
     )
     for name, provider, built_in, group in known:
         if provider not in (*built_in, *list_plugins(group)):
@@ -97,7 +118,8 @@ def check_providers(settings: Settings) -> None:
 
 
 def _report_unknown(name: str, value: str, known: Iterable[str], group: str) -> ConfigError:
-    return ConfigError(f"{name} must be one of {', '.join([*known, *list_plugins(group)])}, got {value!r}")
+    names = ", ".join(filter(None, [*known, *list_plugins(group)]))
+    return ConfigError(f"{name} must be one of {names}, got {value!r}")
 
 
 def _fastembed(wanted: EmbeddingSettings) -> Embedder:
@@ -161,6 +183,22 @@ def create_llm_extractor(wanted: ExtractionSettings) -> "LLMExtractor":
     )
 
 
+def _fastembed_reranker(wanted: RerankingSettings) -> Reranker:
+    from waylore.providers.rerankers.fastembed import FastReranker  # noqa: PLC0415
+
+    name = wanted.model or DEFAULT_RERANKER
+    return FastReranker(name, path=wanted.path, threads=wanted.threads or None)
+
+
+def _endpoint_reranker(wanted: RerankingSettings) -> Reranker:
+    from waylore.providers.rerankers.endpoint import EndpointReranker  # noqa: PLC0415
+
+    for name in ("model", "base_url"):
+        if not getattr(wanted, name):
+            raise ConfigError(f"reranking.{name} is empty: name the model and the address of the server that reranks")
+    return EndpointReranker(wanted.model, base_url=wanted.base_url, api_key=wanted.api_key.get_secret_value())
+
+
 EMBEDDERS: dict[str, Callable[[EmbeddingSettings], Embedder | None]] = {
     "none": lambda _: None,
     "fastembed": _fastembed,
@@ -178,6 +216,12 @@ EXTRACTORS: dict[str, Callable[[ExtractionSettings], Extractor | None]] = {
     "rules": lambda _: RULES,
     "spacy": _spacy,
     "llm": create_llm_extractor,
+}
+
+
+RERANKERS: dict[str, Callable[[RerankingSettings], Reranker]] = {
+    "fastembed": _fastembed_reranker,
+    "endpoint": _endpoint_reranker,
 }
 
 

@@ -13,7 +13,7 @@ from requirements import find_model
 from surfaces.commands import notes, process, run, run_json
 from waylore import Waylore
 from waylore.errors import ModelUnavailable
-from waylore.providers.embedders import hub
+from waylore.providers import hub
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.surfaces import open as opening
 from waylore.surfaces.cli import setup

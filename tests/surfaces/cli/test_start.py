@@ -18,6 +18,7 @@ LIST_MODULES = "import atexit, sys; atexit.register(lambda: sys.stderr.write(chr
 # The libraries that `waylore search` imports, in a process without Waylore.
 DEPENDENCIES = "import numpy, apsw, typer, rich.console, rich.table, rich.progress, dotenv, pydantic, asyncio"
 MODELS = {"fastembed", "onnxruntime", "model2vec", "tokenizers", "torch", "spacy"}
+RERANKING = ("waylore.providers.rerankers", "waylore.providers.onnx", "waylore.providers.endpoint")
 SERVERS = {"fastapi", "uvicorn", "starlette", "mcp", "psycopg", "httpx"}
 
 
@@ -122,7 +123,7 @@ def test_search_loads_neither_models_nor_servers(folder: Path) -> None:
     assert len(select_own(asked)) <= 165
     loaded = load_modules(folder, START, "search", "Mara and her team")
     assert select_packages(asked).isdisjoint(MODELS | SERVERS)
-    unused = ("waylore.cells", "waylore.service", "waylore.evaluation", "waylore.surfaces.http")
+    unused = ("waylore.cells", "waylore.service", "waylore.evaluation", "waylore.surfaces.http", *RERANKING)
     assert not {name for name in select_own(loaded) if name.startswith((*unused, "waylore.surfaces.mcp"))}
     assert {name for name in select_own(loaded) if name.startswith("waylore.surfaces.cli.")} == {
         f"waylore.surfaces.cli.{name}" for name in ("__main__", "app", "options", "search")

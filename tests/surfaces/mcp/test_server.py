@@ -65,8 +65,8 @@ async def test_tools_have_hints_and_schemas(memory: Waylore) -> None:
     assert all(hint.idempotent_hint and not hint.open_world_hint for hint in hints.values())
     assert all(tool.description and tool.input_schema and tool.output_schema for tool in listed)
     assert list(listed[0].input_schema["properties"]) == [
-        *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "min_similarity", "method"),
-        *("session", "since", "until", "as_of", "group_by", "explain"),
+        *("max_tokens", "query", "max_results", "use_graph", "min_graph_score", "min_similarity", "rerank"),
+        *("method", "session", "since", "until", "as_of", "group_by", "explain"),
     ]
 
 

@@ -1,11 +1,13 @@
-"""A real HTTP server on 127.0.0.1 that speaks the embeddings and chat protocols and fails on request.
+"""A real HTTP server on 127.0.0.1 that speaks the embeddings, chat and rerank protocols and fails on request.
 
 Faults are queued, and each request uses up the next one; without a fault the answer is right. The vector of a
 text is three numbers made from its letters, so a test can recognise it. A chat is answered with the facts of
-the passage's sentences, which have three words each. The server adds up what it charges.
+the passage's sentences, which have three words each. The server adds up what it charges. A document's score counts the
+words of the query in it.
 """
 
 import json
+import re
 import threading
 import time
 from collections import deque
@@ -40,6 +42,20 @@ def _answer_embeddings(request: Answer) -> Answer:
         for index, text in enumerate(request["input"])
     ]
     return {"object": "list", "data": rows, "model": request["model"]}
+
+
+def score_text(query: str, text: str) -> float:
+    """Return the score of a document: how often it has words of the query."""
+    words = re.findall(r"\w+", text.lower())
+    return float(sum(words.count(word) for word in re.findall(r"\w+", query.lower())))
+
+
+def _answer_rerank(request: Answer) -> Answer:
+    scored = [
+        (score_text(request["query"], text), at) for at, text in enumerate(request.get("documents") or request["texts"])
+    ]
+    rows = [{"index": at, "relevance_score": score} for score, at in sorted(scored, reverse=True)]
+    return {"id": "1", "results": rows}
 
 
 def format_facts(text: str) -> str:
@@ -95,10 +111,15 @@ class Handler(BaseHTTPRequestHandler):
         fault = self._record(request)
         try:
             time.sleep(self.script.pause)
-            fault(self, self.script.answer_chat(request) if "messages" in request else _answer_embeddings(request))
+            fault(self, self._make_answer(request))
         finally:
             with self.script.lock:
                 self.script.running -= 1
+
+    def _make_answer(self, request: Answer) -> Answer:
+        if "query" in request:
+            return _answer_rerank(request)
+        return self.script.answer_chat(request) if "messages" in request else _answer_embeddings(request)
 
     def _record(self, request: Answer) -> Fault:
         script = self.script
@@ -164,6 +185,11 @@ def cut_off(handler: Handler, answer: Answer) -> None:
 def change_rows(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
     """Answer with changed rows."""
     return lambda handler, answer: handler.reply(200, {**answer, "data": change(answer["data"])})
+
+
+def change_results(change: Callable[[list[Answer]], list[Answer]]) -> Fault:
+    """Answer with changed scores."""
+    return lambda handler, answer: handler.reply(200, {**answer, "results": change(answer["results"])})
 
 
 def answer_with(content: str | None, *, finish: str = "stop") -> Fault:

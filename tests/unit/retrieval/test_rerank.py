@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.retrieval.samples import make_fact, make_hit
+from waylore.errors import ModelError
 from waylore.retrieval.rerank import rerank
 from waylore.types.search import GraphPath, Hit, Placement, Step
 
@@ -37,6 +39,14 @@ def test_rerank_replaces_score_and_keeps_placements() -> None:
     [found] = rerank(Scripted(-3.25), "who?", [placed("a", 0.7)])
     assert found.placements == (Placement("vector", 1, 0.5, 0.0), Placement("reranker", 1, -3.25, -3.25))
     assert "reranker: rank 1, score -3.2500" in str(found.explanation)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"), [((0.5,), "1 scores for 2 passages"), ((0.5, float("nan")), "not a finite number")]
+)
+def test_wrong_scores_raise(scores: tuple[float, ...], message: str) -> None:
+    with pytest.raises(ModelError, match=f"{message}.*; check the reranker"):
+        rerank(Scripted(*scores), "who?", [placed("a", 0.9), placed("b", 0.8)])
 
 
 def test_reranker_reads_title_passage_and_path() -> None:

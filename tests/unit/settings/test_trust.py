@@ -9,11 +9,19 @@ from waylore.settings.trust import HARMLESS, find_guarded
 
 GUARDED = {
     *("embedding.base_url", "embedding.api_key", "extraction.base_url", "extraction.api_key", "extraction.max_tokens"),
-    *("search.reranker", "http.host", "http.hosts", "http.auth", "http.cors_origins"),
+    *("reranking.base_url", "reranking.api_key"),
+    *("http.host", "http.hosts", "http.auth", "http.cors_origins"),
     *("oidc.issuer", "oidc.audience", "oidc.collections", "oidc.scope", "oidc.labels"),
     *("telemetry.otlp_endpoint", "telemetry.capture_content", "secrets.scrub", "secrets.keep_in"),
 }
-BY_VALUE = {"store", "extraction.cache", "http.upload_dir", "embedding.provider", "extraction.provider"}
+BY_VALUE = {
+    "store",
+    "extraction.cache",
+    "http.upload_dir",
+    "embedding.provider",
+    "extraction.provider",
+    "search.reranker",
+}
 
 
 def needs_trust(folder: Path, name: str, value: object) -> bool:
@@ -52,8 +60,8 @@ def test_store_outside_of_the_folder_needs_trust(tmp_path: Path, value: str, exp
     assert needs_trust(tmp_path / "folder", "store", value) == expected
 
 
-@pytest.mark.parametrize("section", ["embedding", "extraction"])
-def test_provider_that_sends_texts_needs_trust(tmp_path: Path, section: str) -> None:
+@pytest.mark.parametrize("setting", ["embedding.provider", "extraction.provider", "search.reranker"])
+def test_provider_that_sends_texts_needs_trust(tmp_path: Path, setting: str) -> None:
     local = ("none", "fastembed", "model2vec", "hashing", "rules", "spacy")
-    assert not any(needs_trust(tmp_path, f"{section}.provider", name) for name in local)
-    assert all(needs_trust(tmp_path, f"{section}.provider", name) for name in ("openai", "llm", "a-plugin", ["openai"]))
+    assert not any(needs_trust(tmp_path, setting, name) for name in local)
+    assert all(needs_trust(tmp_path, setting, name) for name in ("openai", "llm", "endpoint", "plugin", ["openai"]))

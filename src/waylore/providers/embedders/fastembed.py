@@ -9,18 +9,15 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from waylore.deadline import check_each
-from waylore.errors import ModelUnavailable
 from waylore.protocols import Vectors
-from waylore.providers.embedders.hub import check_hub, mute_logs
 from waylore.providers.embedders.vectors import add_fingerprint, normalise_rows
+from waylore.providers.onnx import EMBEDDING, find_weights, load_model
 from waylore.providers.optional import require
 from waylore.providers.threads import map_in_context
 from waylore.types.knowledge import Vector
@@ -47,7 +44,7 @@ class FastEmbedder:
         threads: int | None = None,
     ) -> None:
         self._name = name_model(model, path)
-        self._model = _load(model, path)
+        self._model = load_model(EMBEDDING, model, path)
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="waylore-embed")
         self._question = BGE_QUESTION if _ENGLISH_BGE.match(model) else ""
@@ -87,58 +84,10 @@ class FastEmbedder:
 
 def name_model(model: str, path: Path | None = None) -> str:
     """Return the name of a model, with a fingerprint of the weights if they are in the directory `path`."""
-    return add_fingerprint(model, _find_weights(path)) if path else model
-
-
-def _load(model: str, path: Path | None) -> Any:
-    # The ONNX runtime (from 1.29 on) sends telemetry, unless this is set before it is imported.
-    os.putenv("ORT_DISABLE_TELEMETRY", "1")
-    fastembed = require("fastembed", extra="local")
-    try:
-        with mute_logs():
-            return _load_directory(fastembed, model, path) if path else _load_by_name(fastembed, model)
-    except ModelUnavailable:
-        raise
-    except Exception as error:
-        raise ModelUnavailable(
-            f"fastembed cannot load {model} from {path or 'its hub'}: {error}\nCheck the name with "
-            "`TextEmbedding.list_supported_models()`, the network, or pass a directory as `path`"
-        ) from error
-
-
-def _load_by_name(fastembed: Any, model: str) -> Any:
-    """Load a model from the cache of fastembed, or download it."""
-    known = {each["model"].lower() for each in fastembed.TextEmbedding.list_supported_models()}
-    try:
-        return fastembed.TextEmbedding(model, threads=1, local_files_only=True)
-    except ValueError:
-        if model.lower() in known:
-            check_hub(model)
-        return fastembed.TextEmbedding(model, threads=1)
+    return add_fingerprint(model, find_weights(path)) if path else model
 
 
 def find_cache() -> Path:
     """Return the folder in which fastembed stores downloaded models."""
     utils = require("fastembed.common.utils", extra="local")
     return Path(utils.define_cache_dir())
-
-
-def _load_directory(fastembed: Any, model: str, path: Path) -> Any:
-    weights = _find_weights(path)
-    embedding = fastembed.TextEmbedding(model, threads=1, specific_model_path=str(path), lazy_load=True)
-    # Fastembed expects the file name of its own export; a directory may have another, such as int8.
-    embedding.model.model_description = replace(
-        embedding.model.model_description, model_file=str(weights.relative_to(path))
-    )
-    embedding.model.load_onnx_model()
-    return embedding
-
-
-def _find_weights(path: Path) -> Path:
-    found = sorted(path.rglob("*.onnx"))
-    if len(found) != 1:
-        raise ModelUnavailable(
-            f"{path} must contain one .onnx file beside tokenizer.json, tokenizer_config.json and "
-            f"config.json; it contains {len(found)}"
-        )
-    return found[0]

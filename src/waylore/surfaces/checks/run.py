@@ -23,7 +23,7 @@ from waylore.settings.sections import Settings
 from waylore.surfaces.checks.content import check_content, check_structure
 from waylore.surfaces.checks.findings import COMPACT, ENABLE_CHECKSUMS, Finding
 from waylore.surfaces.checks.store import check_store
-from waylore.surfaces.open import create_embedder, create_extractor
+from waylore.surfaces.open import create_embedder, create_extractor, create_reranker
 from waylore.surfaces.terminal.hits import count
 
 FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "DOCX", "pathspec": ".gitignore"}
@@ -96,7 +96,19 @@ def _check_models(settings: Settings) -> tuple[Embedder | None, list[Finding]]:
         create_extractor(settings.extraction)
     except (ModelError, ConfigError) as error:
         found.append(Finding("extraction", "wrong", _get_first_line(error), "correct [extraction] in waylore.toml"))
-    return embedder, found
+    return embedder, found + list(_check_reranker(settings))
+
+
+def _check_reranker(settings: Settings) -> Iterator[Finding]:
+    """Let the reranker score a pair of words, if the settings name one."""
+    try:
+        reranker = create_reranker(settings)
+        if reranker:
+            reranker.rerank("test", ["test"])
+            yield Finding("reranker", "good", getattr(reranker, "name", settings.search.reranker))
+    except Exception as error:  # noqa: BLE001 (a plugin may raise any)
+        remedy = "correct search.reranker and [reranking] in waylore.toml; until then hits keep their order"
+        yield Finding("reranker", "wrong", _get_first_line(error), remedy)
 
 
 def _describe_embedder(embedder: Embedder | None) -> Finding:

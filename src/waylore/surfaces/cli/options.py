@@ -18,12 +18,19 @@ from waylore.dates import to_datetime
 from waylore.engine.waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, NotFound
 from waylore.indexing.files.addresses import find_address
+from waylore.protocols import Reranker
 from waylore.recipes import ALIASES, METHODS, RECIPES, Recipe, resolve_method
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
 from waylore.store.sqlite.file import list_collections
 from waylore.store.urls import parse_url
-from waylore.surfaces.open import change_recipe, defer_embedder, open_collection, read_search_options
+from waylore.surfaces.open import (
+    change_recipe,
+    create_reranker,
+    defer_embedder,
+    open_collection,
+    read_search_options,
+)
 from waylore.surfaces.terminal.output import report_errors
 from waylore.types.identity import get_file
 from waylore.types.knowledge import Document, Metadata, Scalar
@@ -107,6 +114,12 @@ MinSimilarity = Annotated[
     float | None,
     typer.Option("--min-similarity", metavar="COSINE", min=-1, max=1, help="Minimum cosine of a hit and the question."),
 ]
+Rerank = Annotated[
+    bool | None,
+    typer.Option(
+        "--rerank/--no-rerank", help="Reorder the hits with a reranker; search.reranker if absent.", show_default=False
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of facts.")]
 
 
@@ -130,13 +143,13 @@ def open_for_writing(store: str, collection: str) -> Iterator[Waylore]:
 
 
 @contextmanager
-def open_for_search(store: str, collection: str, method: str) -> Iterator[Waylore]:
-    """Open an existing collection with the models that a method needs."""
+def open_for_search(store: str, collection: str, method: str, *, rerank: bool | None = False) -> Iterator[Waylore]:
+    """Open an existing collection with the models that a method needs, and the reranker unless `rerank` is false."""
     with report_errors():
-        settings = load_existing(store, collection)
+        settings = load_existing(store, collection, **({"search": {"reranker": ""}} if rerank is False else {}))
         recipe = RECIPES.get(resolve_method(method or settings.search.method))
         by_words = recipe is not None and not recipe.hybrid.vector_weight
-        with _open_plain(settings) if by_words else open_collection(settings) as memory:
+        with _open_plain(settings, create_reranker(settings)) if by_words else open_collection(settings) as memory:
             yield memory
 
 
@@ -156,12 +169,13 @@ def open_without_models(store: str, collection: str) -> Iterator[Waylore]:
         yield memory
 
 
-def _open_plain(settings: Settings) -> Waylore:
+def _open_plain(settings: Settings, reranker: Reranker | None = None) -> Waylore:
     return Waylore.open(
         settings.store,
         collection=settings.collection,
         single_valued=settings.single_valued,
         scrub=settings.secrets.is_scrubbed(settings.collection),
+        reranker=reranker,
         **read_search_options(settings.search),
     )
 

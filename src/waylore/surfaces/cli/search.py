@@ -23,6 +23,7 @@ from waylore.surfaces.cli.options import (
     Method,
     MinSimilarity,
     RecipeValues,
+    Rerank,
     SessionName,
     Since,
     StoreUrl,
@@ -56,6 +57,7 @@ def search(
     until: Until = None,
     group_by: Grouping = "turn",
     min_similarity: MinSimilarity = None,
+    rerank: Rerank = None,
     explain: Annotated[bool, typer.Option("--explain", "-e", help="Show scores and facts for each hit.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the text for a model instead of hits.")] = False,
     layout: Annotated[
@@ -76,11 +78,11 @@ def search(
 
     Example: `waylore search "Who owns the session service?" -k 5`
     """
-    with open_for_search(store, collection, method) as memory:
+    with open_for_search(store, collection, method, rerank=rerank) as memory:
         started = time.perf_counter()
         scope = {"user": user, "session": session, "since": since, "until": until, "group_by": group_by}
         hits = count_hits(max_tokens) if context and top_k is None else top_k
-        options = _read_options(method, recipe, hits, label, where, as_of, min_similarity) | scope
+        options = _read_options(method, recipe, hits, label, where, as_of, min_similarity) | scope | {"rerank": rerank}
         result = memory.search(question, **options)
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
@@ -107,6 +109,7 @@ def explain(
     until: Until = None,
     group_by: Grouping = "turn",
     min_similarity: MinSimilarity = None,
+    rerank: Rerank = None,
     store: StoreUrl = "",
     collection: CollectionName = "",
     as_json: AsJson = False,
@@ -118,10 +121,10 @@ def explain(
 
     Example: `waylore explain "Who owns the session service?" 2`
     """
-    with open_for_search(store, collection, method) as memory:
+    with open_for_search(store, collection, method, rerank=rerank) as memory:
         started = time.perf_counter()
         scope = {"user": user, "session": session, "since": since, "until": until, "group_by": group_by}
-        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope
+        options = _read_options(method, recipe, top_k, label, where, as_of, min_similarity) | scope | {"rerank": rerank}
         result = memory.search(question, **options, record_use=False)
         seconds = time.perf_counter() - started
         rank = _find_rank(result, hit)

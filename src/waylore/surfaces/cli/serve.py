@@ -198,12 +198,12 @@ async def _run_jobs(settings: Settings) -> None:
     from waylore.service.background import Background, open_background  # noqa: PLC0415
     from waylore.service.jobs.work import JobResources  # noqa: PLC0415
     from waylore.service.open_collections import OpenCollections  # noqa: PLC0415
-    from waylore.surfaces.open import create_embedder, open_collection  # noqa: PLC0415
+    from waylore.surfaces.open import create_embedder, create_reranker, open_collection  # noqa: PLC0415
 
     @contextmanager
     def open_jobs() -> Iterator[Background]:
         embedder = create_embedder(settings.embedding)
-        open_one = partial(open_collection, settings, embedder=embedder)
+        open_one = partial(open_collection, settings, embedder=embedder, reranker=create_reranker(settings))
         collections = OpenCollections(lambda name: open_one(collection=name), max_idle=settings.jobs.concurrency)
         try:
             limits = Limits(seconds=settings.files.seconds)

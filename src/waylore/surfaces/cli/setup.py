@@ -21,7 +21,7 @@ from waylore.settings.load import find_trust_record, list_settings, load
 from waylore.settings.sections import EmbeddingSettings, Settings
 from waylore.store.urls import open_store
 from waylore.surfaces.cli.options import find_file, keep_given
-from waylore.surfaces.open import DEFAULT_MODELS, create_extractor, defer_embedder, read_search_options
+from waylore.surfaces.open import DEFAULT_MODELS, create_extractor, create_reranker, defer_embedder, read_search_options
 from waylore.surfaces.terminal.output import handle_interrupt
 from waylore.types.results import Statistics
 
@@ -160,6 +160,7 @@ def _prepare_models(settings: Settings, is_new: bool) -> Embedder | None:
     if is_new:
         create_extractor(settings.extraction)
         read_search_options(settings.search)
+        create_reranker(settings)
     return embedder
 
 

@@ -32,7 +32,7 @@ from waylore.surfaces.http.mcp import add_mcp, run_mcp
 from waylore.surfaces.http.origins import OriginCheck
 from waylore.surfaces.http.problems import MEDIA_TYPE, add_error_handlers
 from waylore.surfaces.http.responses import Liveness, Readiness
-from waylore.surfaces.open import create_embedder, open_collection
+from waylore.surfaces.open import create_embedder, create_reranker, open_collection
 from waylore.surfaces.telemetry.setup import configure
 
 router = APIRouter(tags=["health"])
@@ -96,11 +96,11 @@ def _name_operation(route: APIRoute) -> str:
 
 def open_configured_service(settings: Settings) -> AbstractContextManager[Service]:
     """Return the service for these settings as a context manager."""
-    embedder = create_embedder(settings.embedding)
+    embedder, reranker = create_embedder(settings.embedding), create_reranker(settings)
     return open_service(
         settings,
         embedder,
-        lambda collection: open_collection(settings, embedder=embedder, collection=collection),
+        lambda collection: open_collection(settings, embedder=embedder, reranker=reranker, collection=collection),
     )
 
 

@@ -349,6 +349,11 @@ class QuestionBody(Body):
     min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
         default=None, description="Minimum cosine of a hit and the question; then there may be fewer hits."
     )
+    rerank: bool | None = Field(
+        default=None,
+        description="Whether a reranker reorders the hits. If absent, it does so if the service has one; true is an "
+        "error if it has none.",
+    )
     user: UserName = ""
     agent: AgentName = ""
     session: SessionName = ""

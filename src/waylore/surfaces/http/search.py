@@ -225,6 +225,7 @@ def _search(waylore: Waylore, body: QuestionBody, top_k: int | None = None) -> t
         where=where,
         as_of=body.as_of,
         min_similarity=body.min_similarity,
+        rerank=body.rerank,
         user=body.user,
         agent=body.agent,
         session=body.session,

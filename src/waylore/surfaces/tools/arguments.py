@@ -50,6 +50,7 @@ class Search(Budgeted):
     min_similarity: float | None = Field(
         default=None, ge=-1, le=1, description="Drop passages whose cosine with the query is lower."
     )
+    rerank: bool | None = Field(default=None, description="Reorder the passages with the server's reranker.")
     method: str | None = Field(
         default=None,
         max_length=MAX_TITLE,

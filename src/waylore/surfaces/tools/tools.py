@@ -144,6 +144,7 @@ def memory_search(agent: Agent, arguments: Search) -> SearchAnswer:
         top_k=arguments.max_results,
         method=_choose_recipe(agent, arguments),
         min_similarity=arguments.min_similarity,
+        rerank=arguments.rerank,
         session=arguments.session,
         since=read_day(agent, "since", arguments.since),
         until=read_day(agent, "until", arguments.until),

@@ -15,8 +15,8 @@ from waylore.errors import ModelUnavailable
 TIMEOUT_SECONDS = 2.0
 
 
-def check_hub(model: str) -> None:
-    """Raise an error if the hub does not answer within two seconds."""
+def check_hub(model: str, setting: str = "embedding.path") -> None:
+    """Raise an error if the hub does not answer within two seconds. `setting` names the folder to use instead."""
     from huggingface_hub import constants, get_session  # noqa: PLC0415 (comes with the local models)
 
     problems: list[Exception] = []
@@ -36,7 +36,7 @@ def check_hub(model: str) -> None:
         reason = problems[0] if problems else f"no answer within {TIMEOUT_SECONDS:.0f} s"
         raise ModelUnavailable(
             f"{model} cannot be downloaded: {constants.ENDPOINT} cannot be reached ({reason}); connect to a network, "
-            "or give a folder with its files (`path` in Python, embedding.path in waylore.toml)"
+            f"or give a folder with its files (`path` in Python, {setting} in waylore.toml)"
         )
 
 

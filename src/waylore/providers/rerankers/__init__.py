@@ -1,0 +1,1 @@
+"""Rerankers, each behind an optional dependency."""

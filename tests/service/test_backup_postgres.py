@@ -274,9 +274,10 @@ def remove_audit(database: str, folder: Path) -> None:
     """Change a backup to one from before the audit log, with documents that have no authors."""
     part = "waylore.documents.copy"
     manifest = json.loads((folder / MANIFEST).read_text())
-    (folder / "waylore.audit.copy").unlink()
-    for listed in (manifest["parts"], manifest["columns"]):
-        del listed["waylore.audit.copy"]
+    for log in ("waylore.audit.copy", "waylore_service.audit.copy"):
+        (folder / log).unlink()
+        for listed in (manifest["parts"], manifest["columns"]):
+            del listed[log]
     columns = [name for name in manifest["columns"][part] if name != "author"]
     statement = sql.SQL("COPY waylore.documents ({}) TO STDOUT (FORMAT binary)")
     names = sql.SQL(", ").join(map(sql.Identifier, columns))

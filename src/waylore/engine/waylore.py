@@ -1136,10 +1136,10 @@ class Waylore:
     def audit(self, *, after: int = 0, limit: int = 100) -> "tuple[AuditEntry, ...]":
         """Return what was changed, by whom and when, oldest first. It has ids of documents and no content.
 
-        after: the number of an entry; those after it are returned.
+        after: the number of an entry; those after it are returned. -5 stands before the newest five.
         """
         self._author.require_all()
-        start = arguments.check_count("after", after, maximum=2**62, minimum=0)
+        start = arguments.check_count("after", after, maximum=2**62, minimum=-(2**62))
         return self._store.audit(after=start, limit=arguments.check_count("limit", limit))
 
     @check_call

@@ -93,7 +93,7 @@ class Store(Protocol):
         ...
 
     def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
-        """Return the entries of the audit log after a number, oldest first."""
+        """Return the entries of the audit log after a number, oldest first. -5 is the number before the newest five."""
         ...
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:

@@ -19,7 +19,15 @@ from waylore.store.postgres.index import delete_assertions, delete_mentions, ind
 from waylore.store.postgres.insert import insert_documents
 from waylore.store.postgres.name_keys import remove_keys
 from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, run_many, run_without_rows
-from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
+from waylore.store.receipts import (
+    bind_entry,
+    bind_record,
+    get_now,
+    list_write_entries,
+    mark_recorded,
+    read_entry,
+    read_record,
+)
 from waylore.store.rows import Change, group_pairs, list_names
 from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
@@ -50,9 +58,10 @@ def write(
     changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into.key, change)
-    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
-    before = [known[id_][2] for id_ in replaced]
-    add_entry(db, into.key, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
+    before = {id_: labels for id_, (*_, labels) in known.items()}
+    labels = {c.document.id: columns.dump_labels(c.document.labels) for c, _ in changed}
+    for entry in list_write_entries(labels, before):
+        add_entry(db, into.key, entry.verb, author, entry.documents, before=entry.before, after=entry.after)
     return len(changed)
 
 

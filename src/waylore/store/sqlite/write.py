@@ -11,7 +11,15 @@ import numpy as np
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
-from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
+from waylore.store.receipts import (
+    bind_entry,
+    bind_record,
+    get_now,
+    list_write_entries,
+    mark_recorded,
+    read_entry,
+    read_record,
+)
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
@@ -44,9 +52,10 @@ def write(
     changed += [fresh[id_] for id_ in removed if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into, change)
-    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
-    before = [row[3] for row in stored if row[0].hex() in replaced]
-    add_entry(db, into.row, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
+    before = {id_.hex(): labels for id_, _, _, labels, _ in stored}
+    labels = {c.document.id: columns.dump_labels(c.document.labels) for c, _ in changed}
+    for entry in list_write_entries(labels, before):
+        add_entry(db, into.row, entry.verb, author, entry.documents, before=entry.before, after=entry.after)
     return len(changed)
 
 

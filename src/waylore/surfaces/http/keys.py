@@ -97,7 +97,7 @@ async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey)
     )
     if not caller.can_grant(key):
         raise Forbidden("collections, labels and max_source must be within those of your own key; leave the others out")
-    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
+    await _store_key(service, caller, key)
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
@@ -128,5 +128,5 @@ async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
 
 
 async def _store_key(service: Service, caller: Caller, key: Key) -> None:
-    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
+    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key, author=caller.id), is_writing=True)
     service.api_keys.forget(key.id)

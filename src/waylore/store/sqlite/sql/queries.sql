@@ -243,8 +243,11 @@ INSERT INTO audit (collection, number, at, author, request, verb, count, documen
 VALUES (:collection, :number, :at, :author, :request, :verb, :count, :documents, :labels_before, :labels_after, :hash)
 
 -- name: audit
+-- A negative number of an entry counts from the end.
 SELECT number, at, author, request, verb, count, documents, labels_before, labels_after, hash FROM audit
-WHERE collection = :collection AND number > :after ORDER BY number LIMIT :limit
+WHERE collection = :collection AND number > :after + CASE WHEN :after < 0
+  THEN coalesce((SELECT max(number) FROM audit WHERE collection = :collection), 0) ELSE 0 END
+ORDER BY number LIMIT :limit
 
 -- name: set_fingerprint
 INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)

@@ -172,6 +172,8 @@ READS: tuple[Way, ...] = (
     get("getJob", f"{HERE}/jobs/{{job}}"),
     get("followJob", f"{HERE}/jobs/{{job}}/events"),
     get("listKeys", "/v1/keys?limit=100", is_general=True),
+    get("auditKeys", "/v1/audit?after=-1000&limit=1000", is_general=True),
+    get("auditCollection", f"{HERE}/audit?after=-1000&limit=1000", is_general=True),
     post(
         "searchCollection", "ask for a set", f"{HERE}/search", lambda t, _: {"query": f"What does {t.subject} work at?"}
     ),

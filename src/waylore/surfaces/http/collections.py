@@ -1,4 +1,4 @@
-"""Routes for collections: list, create, describe, count and delete them."""
+"""Routes for collections: list, create, describe, count and delete them, and list their changes."""
 
 from datetime import UTC, datetime
 
@@ -17,11 +17,13 @@ from waylore.surfaces.http.access import (
     ReadAccess,
     create_router,
 )
-from waylore.surfaces.http.requests import Cursor, Limit, NewCollection
+from waylore.surfaces.http.requests import After, Cursor, Limit, NewCollection
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
+    AuditPage,
     CollectionInfo,
     CollectionPage,
+    cut_log,
     cut_page,
     describe_problems,
     make_cursor,
@@ -95,6 +97,17 @@ async def delete_collection(access: AdminAccess) -> None:
 async def get_stats(access: ReadAccess) -> Response:
     """Return the size of a collection, and the embedding model that it was made with."""
     return make_json_response((await access.run(lambda waylore: waylore.stats())).to_dict())
+
+
+@router.get("/{collection}/audit", tags=["audit"])
+async def audit_collection(
+    access: AdminAccess, after: After = 0, cursor: Cursor = None, limit: Limit = 100
+) -> AuditPage:
+    """List what was changed in a collection, by whom and when, oldest first. It has ids of documents and no content."""
+    secret, name = access.service.secret, f"audit {access.collection}"
+    start = int(read_cursor(secret, name, cursor)[0]) if cursor else after
+    entries = await access.run(lambda waylore: waylore.audit(after=start, limit=limit + 1))
+    return cut_log(secret, name, entries, limit)
 
 
 def _delete_documents(waylore: Waylore) -> None:

@@ -1142,6 +1142,47 @@ class Waylore:
         start = arguments.check_count("after", after, maximum=2**62, minimum=-(2**62))
         return self._store.audit(after=start, limit=arguments.check_count("limit", limit))
 
+    @observe
+    def quarantine(self, author: str) -> Receipt:
+        """Take back all documents that an author wrote, until `release`, and return a receipt.
+
+        They are in no search, list, graph, count or export. What the author writes later is not taken back: revoke its
+        key first.
+
+        author: as documents and the audit log name it, for example `key:4f1c2a9be07d3351`.
+        """
+        from waylore.engine import quarantine  # noqa: PLC0415 (searches do not need it)
+
+        self._author.require_all()
+        return quarantine.take_back(self._store, arguments.check_text("author", author), author=self._author)
+
+    @observe
+    def release(self, author: str) -> Receipt:
+        """Bring back what `quarantine` took of an author, as it was, and return a receipt.
+
+        A document that was added again meanwhile stays in quarantine, and its id is in `Receipt.missing`.
+        """
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.release(self._store, arguments.check_text("author", author), author=self._author)
+
+    @observe
+    def forget_quarantined(self, author: str) -> Receipt:
+        """Remove what `quarantine` took of an author for good, and return a receipt."""
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.forget_quarantined(self._store, arguments.check_text("author", author), author=self._author)
+
+    @check_call
+    def list_quarantined(self) -> dict[str, int]:
+        """Return the authors whose documents are in quarantine, each with the number of documents."""
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.count_quarantined(self._store)
+
     @check_call
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored.
@@ -1263,6 +1304,8 @@ class Waylore:
     aforget = make_async(forget)
     aget_receipt = make_async(get_receipt)
     averify_forgotten = make_async(verify_forgotten)
+    aquarantine = make_async(quarantine)
+    arelease = make_async(release)
     acompact = make_async(compact)
     aexport = make_async(export)
 

@@ -142,7 +142,9 @@ class WriteEntry(NamedTuple):
     after: Sequence[str]
 
 
-def list_write_entries(labels: Mapping[str, str], before: Mapping[str, str]) -> Iterator[WriteEntry]:
+def list_write_entries(
+    labels: Mapping[str, str], before: Mapping[str, str], verb: Verb = "write"
+) -> Iterator[WriteEntry]:
     """Yield the entries of written documents: one for each change of labels, and one for all others.
 
     labels: those of the written documents by id, in JSON.
@@ -155,7 +157,7 @@ def list_write_entries(labels: Mapping[str, str], before: Mapping[str, str]) -> 
     changed = {id_ for ids in relabelled.values() for id_ in ids}
     if kept := [id_ for id_ in labels if id_ not in changed]:
         known = [before[id_] for id_ in kept if id_ in before]
-        yield WriteEntry("write", kept, known, [labels[id_] for id_ in kept])
+        yield WriteEntry(verb, kept, known, [labels[id_] for id_ in kept])
     yield from (WriteEntry("relabel", ids, [old], [new]) for (old, new), ids in relabelled.items())
 
 

@@ -12,7 +12,16 @@ from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
 
 Verb: TypeAlias = Literal[
-    "write", "relabel", "forget", "reembed", "create_key", "rotate_key", "revoke_key", "change_key"
+    "write",
+    "relabel",
+    "forget",
+    "quarantine",
+    "release",
+    "reembed",
+    "create_key",
+    "rotate_key",
+    "revoke_key",
+    "change_key",
 ]
 MAX_DOCUMENTS = 100  # whose ids an entry has; the others are counted
 START = bytes(16).hex()  # the hash before the first entry

@@ -40,6 +40,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "uploadFile": {"text": f"Planted {SECRET}."},
     "importFile": {"subject": SECRET, "predicate": "is", "object": "planted"},
     "startJob": {"kind": "forget"},
+    "quarantineAuthor": {"author": "local"},
+    "releaseAuthor": {"author": "local"},
+    "forgetQuarantined": {"author": "local"},
 }
 OPEN = {"checkLiveness", "checkReadiness"}
 OF_KEYS = {"listKeys", "createKey", "rotateKey", "revokeKey", "auditKeys"}
@@ -141,6 +144,7 @@ async def test_scope_allows_itself_and_smaller_scopes(world: World) -> None:
     writing = {"addDocument", "addFacts", "rememberMessages", "forgetDocument", "forgetDocuments", "verifyReceipt"}
     writing |= {"uploadFile", "importFile", "cancelJob"}
     ruling = {"putCollection", "deleteCollection", "startJob", "auditCollection"} | OF_KEYS
+    ruling |= {"quarantineAuthor", "releaseAuthor", "forgetQuarantined", "listQuarantined"}
     for scope in ("read", "write"):
         async with create_client(world.app, create_token(world.store, scope=scope, collections=["acme"])) as asked:
             for id_, method, path, body in world.list_requests():

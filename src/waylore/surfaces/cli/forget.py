@@ -1,4 +1,4 @@
-"""`waylore forget`: remove documents, or what they say about a name, and show what is gone."""
+"""`waylore forget` and `quarantine`: remove documents, or what they say about a name, and show what is gone."""
 
 import re
 import sys
@@ -116,6 +116,37 @@ def forget(
     _print(receipt, named, found, remains, ignored, is_dry=dry_run, as_json=as_json)
     if remains:
         raise typer.Exit(1)
+
+
+def quarantine(
+    author: Annotated[
+        str, typer.Argument(metavar="[AUTHOR]", help="Author, as `waylore audit` shows it.", show_default=False)
+    ] = "",
+    release: Annotated[bool, typer.Option("--release", help="Bring the documents back.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget the documents in quarantine for good.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List authors with documents in quarantine.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take back all documents that an author wrote, until they are released.
+
+    Example: `waylore quarantine key:4f1c2a9be07d3351`
+    """
+    if bool(author) == list_ or release + forget + list_ > 1:
+        raise typer.BadParameter("name an AUTHOR, with --release or --forget if you like, or use --list alone")
+    with open_for_change(store, collection, with_models=False) as memory:
+        if list_:
+            authors = memory.list_quarantined()
+            lines = [Text(f"{to_line(name)}: {shown.count(n, 'document')}") for name, n in authors.items()]
+            print_result(authors, Group(*lines) if lines else "no documents in quarantine", as_json)
+            return
+        call = memory.release if release else memory.forget_quarantined if forget else memory.quarantine
+        receipt = call(author)
+    done = "released" if release else "forgotten" if forget else "taken back"
+    kinds = ", ".join(shown.count(len(ids), name) for ids, name in _name_kinds(receipt))
+    kept = f"; {shown.count(len(receipt.missing), 'document')} added again meanwhile, kept in quarantine"
+    print_result(wire.Receipt.of(receipt).model_dump(), f"{done}: {kinds}{kept if receipt.missing else ''}", as_json)
 
 
 def _find_about(memory: Waylore, names: Sequence[str], user: str) -> tuple[NamedDocument, ...]:

@@ -384,6 +384,12 @@ class ExplainRequest(QuestionBody):
     passage: Id
 
 
+class AuthorBody(Body):
+    """An author, as documents and the audit log name it."""
+
+    author: Line = Field(examples=["key:0123456789abcdef"])
+
+
 class NewCollection(Body):
     """The description of a collection."""
 

@@ -126,6 +126,12 @@ class AuditPage(Wire):
     next: str | None
 
 
+class Quarantine(Wire):
+    """The number of documents in quarantine of each author."""
+
+    authors: dict[str, int]
+
+
 class KeyInfo(Wire):
     """A key, without its secret."""
 

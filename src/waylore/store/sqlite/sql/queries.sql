@@ -260,8 +260,9 @@ DELETE FROM files WHERE (collection, uri) IN (
   FROM documents WHERE row IN carray(:rows))
 
 -- name: export_documents
+-- Of all users and labels, by id. A negative limit is none.
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
-FROM documents d WHERE d.collection = :collection ORDER BY d.id
+FROM documents d WHERE d.collection = :collection AND d.id > :after ORDER BY d.id LIMIT :limit
 
 -- name: enrichments
 -- What `waylore enrich` added to the passages of documents.

@@ -48,9 +48,9 @@ class Day:
     documents: list[tuple[Any, ...]] = field(default_factory=list)
     keys: list[tuple[Any, ...]] = field(default_factory=list)
 
-    async def add(self, client: httpx.AsyncClient, author: str, uri: str, text: str, *labels: str) -> str:
+    async def add(self, client: httpx.AsyncClient, author: str, uri: str, text: str, *labels: str, **more: str) -> str:
         """Add a document that is not there yet."""
-        id_ = await self._send_document(client, uri, text, *labels)
+        id_ = await self._send_document(client, uri, text, *labels, **more)
         self.documents.append((author, "write", 1, [id_], [], list(labels)))
         return id_
 
@@ -59,8 +59,8 @@ class Day:
         id_ = await self._send_document(self.admin, uri, text, *after)
         self.documents.append((self.boss, "relabel", 1, [id_], before, after))
 
-    async def _send_document(self, client: httpx.AsyncClient, uri: str, text: str, *labels: str) -> str:
-        body = {"uri": uri, "title": "Secret plan", "text": text, "labels": list(labels)}
+    async def _send_document(self, client: httpx.AsyncClient, uri: str, text: str, *labels: str, **more: str) -> str:
+        body = {"uri": uri, "title": "Secret plan", "text": text, "labels": list(labels), **more}
         return str((await self.post(client, f"{HERE}/documents", body))["id"])
 
     async def post(self, client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> Any:
@@ -81,7 +81,8 @@ class Day:
 async def begin_day(store: str) -> AsyncIterator[Day]:
     token = create_token(store)
     id_ = split_token(token)[0]
-    async with start_app(make_settings(store)) as app, create_client(app, token) as admin:
+    settings = make_settings(store, retention={"days": "team=400"})
+    async with start_app(settings) as app, create_client(app, token) as admin:
         day = Day(app, admin, f"key:{id_}", keys=[("local", "create_key", id_, [], ["*"])])
         assert (await admin.put(HERE, json={})).status_code == 201
         yield day
@@ -113,6 +114,10 @@ async def run_day(day: Day) -> None:
     old = await day.add(admin, boss, "old.md", "Mara opened the vault.")
     forgotten = await day.post(admin, f"{HERE}/documents/forget", {"documents": [plan, old]})
     day.documents.append((boss, "forget", 2, sorted(forgotten["documents"]), ["guests", "staff"], []))
+    late = await day.add(admin, boss, "old.md", "Mara left Quarry.", "staff", at="2020-01-01T00:00:00Z")
+    expired = await day.post(admin, f"{HERE}/documents/forget", {"expired": True})
+    assert expired["documents"] == [late]
+    day.documents.append((boss, "expire", 1, [late], ["staff"], []))
     await day.create_key("read")
 
 

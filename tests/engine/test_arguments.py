@@ -213,6 +213,7 @@ ROWS = {
     "documents.include_expired": "E E E E E E",
     "get.include_expired": "E E E E E E",
     "forget.expired": "E E E E E E",
+    "forget.older_than": "E E . E E E",
     "add.expires": "E E . . E E",
     "add_files.expires": "E E . . E E",
     "add_facts.expires": "E E . . E E",

@@ -15,6 +15,7 @@ Verb: TypeAlias = Literal[
     "write",
     "relabel",
     "forget",
+    "expire",
     "quarantine",
     "release",
     "reembed",

@@ -11,7 +11,7 @@ GUARDED = {
     *("embedding.base_url", "embedding.api_key", "extraction.base_url", "extraction.api_key", "extraction.max_tokens"),
     *("search.reranker", "http.host", "http.hosts", "http.auth", "http.cors_origins"),
     *("oidc.issuer", "oidc.audience", "oidc.collections", "oidc.scope", "oidc.labels"),
-    *("telemetry.otlp_endpoint", "telemetry.capture_content"),
+    *("telemetry.otlp_endpoint", "telemetry.capture_content", "retention.days"),
 }
 BY_VALUE = {"store", "extraction.cache", "http.upload_dir", "embedding.provider", "extraction.provider"}
 

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +29,7 @@ from waylore.surfaces.cli.options import (
     UserName,
     find_documents,
     list_under,
+    load_settings,
     open_for_change,
 )
 from waylore.surfaces.terminal import figures
@@ -63,7 +65,11 @@ def forget(
         bool, typer.Option("--statements", help="With --about: remove only the sentences with the name.")
     ] = False,
     expired: Annotated[
-        bool, typer.Option("--expired", help="Only expired documents; of all users without --user.")
+        bool,
+        typer.Option(
+            "--expired",
+            help="Only expired documents, and those older than retention.days; of all users without --user.",
+        ),
     ] = False,
     ignore: Annotated[
         bool, typer.Option("--ignore", help="Do not add these files again: list them in .wayloreignore.")
@@ -95,6 +101,7 @@ def forget(
             until=until,
             matching=matching,
             expired=expired,
+            older_than=_get_age(store, collection) if expired else None,
             dry_run=dry_run,
         )
         named = _find_about(memory, about, user) if about else ()
@@ -116,6 +123,12 @@ def forget(
     _print(receipt, named, found, remains, ignored, is_dry=dry_run, as_json=as_json)
     if remains:
         raise typer.Exit(1)
+
+
+def _get_age(store: str, collection: str) -> timedelta | None:
+    """Return the age at which the settings let documents of the collection expire."""
+    settings = load_settings(store, collection)
+    return settings.retention.get_age(settings.collection)
 
 
 def quarantine(

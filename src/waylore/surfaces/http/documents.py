@@ -158,6 +158,7 @@ async def forget_document(access: WriteAccess, document: DocumentId, user: OfUse
 @router.post("/documents/forget", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address, or by scope, time or expiry. The receipt lists `missing` names."""
+    age = access.service.settings.retention.get_age(access.collection)
 
     def forget(waylore: Waylore) -> types.Receipt:
         return waylore.forget(
@@ -169,6 +170,7 @@ async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
             until=body.until,
             matching=body.matching,
             expired=body.expired,
+            older_than=age if body.expired else None,
             dry_run=body.dry_run,
         )
 

@@ -70,9 +70,9 @@ def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Gro
 
 def _list_labels(entry: AuditEntry) -> list[tuple[str, ...]]:
     """Return the labels of changed documents; those before and after if they differ."""
-    if entry.verb == "forget":
+    if entry.verb in ("forget", "expire", "quarantine"):
         return [entry.labels_before]
-    is_new = entry.verb in ("write", "create_key")
+    is_new = entry.verb in ("write", "release", "create_key")
     is_changed = entry.labels_before != entry.labels_after and not is_new
     return [entry.labels_before, entry.labels_after] if is_changed else [entry.labels_after]
 

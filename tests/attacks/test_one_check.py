@@ -11,6 +11,7 @@ VERBS = {"write", "forget", "stage_vectors", "set_weights", "activate_model"}
 CALLERS = {  # they pass on the author that they are given
     "cells/store.py",
     "cells/sync.py",
+    "engine/quarantine.py",
     "engine/transfer.py",
     "engine/waylore.py",
     "indexing/enrichment.py",

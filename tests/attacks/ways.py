@@ -172,6 +172,9 @@ READS: tuple[Way, ...] = (
     get("getJob", f"{HERE}/jobs/{{job}}"),
     get("followJob", f"{HERE}/jobs/{{job}}/events"),
     get("listKeys", "/v1/keys?limit=100", is_general=True),
+    get("auditKeys", "/v1/audit?after=-1000&limit=1000", is_general=True),
+    get("listQuarantined", f"{HERE}/quarantine", is_general=True),
+    get("auditCollection", f"{HERE}/audit?after=-1000&limit=1000", is_general=True),
     post(
         "searchCollection", "ask for a set", f"{HERE}/search", lambda t, _: {"query": f"What does {t.subject} work at?"}
     ),
@@ -393,6 +396,9 @@ KEYS: tuple[Way, ...] = (
     ),
     Way("rotateKey", "rotate its key", lambda t, _: Call("POST", f"/v1/keys/{t.key}/rotate", {})),
     Way("revokeKey", "revoke its key", lambda t, _: Call("DELETE", f"/v1/keys/{t.key}")),
+    post("quarantineAuthor", "take back what the owner wrote", f"{HERE}/quarantine", lambda *_: {"author": "local"}),
+    post("releaseAuthor", "release what the owner wrote", f"{HERE}/quarantine/release", lambda *_: {"author": "local"}),
+    post("forgetQuarantined", "forget what was taken", f"{HERE}/quarantine/forget", lambda *_: {"author": "local"}),
 )
 WAYS = (*READS, *WRITES, *KEYS)
 

@@ -42,6 +42,7 @@ from waylore.testing.world import (
     page,
     sort_parts,
 )
+from waylore.types.audit import Verb
 from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import IndexedDocument, NewFact
 
@@ -236,9 +237,12 @@ class Lossy(SqliteStore):
         model: str | None,
         fingerprints: Any = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         less = [replace(c, document=replace(c.document, title="lost")) for c in documents]
-        return super().write(less, author=author, model=model, fingerprints=fingerprints, replacing=replacing)
+        return super().write(
+            less, author=author, model=model, fingerprints=fingerprints, replacing=replacing, verb=verb
+        )
 
 
 def test_move_fails_if_target_stores_something_else(federation: Federation) -> None:

@@ -136,7 +136,10 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
                 ("expires",),
             ],
         }
-        newest = [("backup",), ("audit",), ("weights",), ("narrow_rows",)] if new == "waylore" else [("backup",)]
+        newest = {
+            "waylore": [("backup",), ("audit",), ("weights",), ("narrow_rows",)],
+            "waylore_service": [("backup",), ("audit",)],
+        }.get(new, [("backup",)])
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, []), *newest]
         assert rows(url, f"SELECT count(*) FROM {new}.migrations WHERE number > 0 AND checksum = ''") == [(0,)]
     left = "SELECT count(*) FROM pg_policies WHERE qual LIKE '%weft%' OR 'weft_matching' = ANY(roles)"

@@ -126,6 +126,9 @@ def test_role_of_the_service_changes_no_tables(postgres: Server, database: str) 
                 db.execute(f"CREATE TABLE {schema}.mine (id int)")
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 db.execute(f"DELETE FROM {schema}.migrations")
+        for change in ("UPDATE waylore_service.audit SET author = 'other'", "DELETE FROM waylore_service.audit"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                db.execute(change)
 
 
 def test_role_without_tables_is_told_to_migrate(postgres: Server, database: str) -> None:

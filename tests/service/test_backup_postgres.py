@@ -309,9 +309,10 @@ EARLIER: dict[str, dict[str, str | None]] = {
 def write_earlier_parts(database: str, folder: Path) -> None:
     """Change a backup to one from before the audit log, with documents that have no authors, and wider rows."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    (folder / "waylore.audit.copy").unlink()
-    for listed in (manifest["parts"], manifest["columns"]):
-        del listed["waylore.audit.copy"]
+    for log in ("waylore.audit.copy", "waylore_service.audit.copy"):
+        (folder / log).unlink()
+        for listed in (manifest["parts"], manifest["columns"]):
+            del listed[log]
     for table, changed in EARLIER.items():
         part = f"waylore.{table}.copy"
         values = {**{name: f'"{name}"' for name in manifest["columns"][part]}, **changed}

@@ -9,6 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+import apsw
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +32,7 @@ from waylore.service.registry.protocol import (
     Registry,
 )
 from waylore.store.sqlite.file import open_file
+from waylore.types.audit import find_break
 from waylore.types.knowledge import SOURCES
 
 Opening = Callable[[], Registry]
@@ -148,6 +150,61 @@ def test_last_use_survives_a_change_of_the_key(registry: Registry) -> None:
     registry.set_key(replace(KEY, name="yours"))
     assert registry.get_key(KEY.id) == replace(KEY, name="yours", used=NOW)
     assert registry.get_key("unknown") is None
+
+
+def test_each_change_of_a_key_has_an_entry(registry: Registry, opening: Opening) -> None:
+    registry.set_key(KEY)
+    registry.record_key_use(KEY.id, NOW)
+    limited = replace(KEY, labels=frozenset({"red", "blue"}))
+    registry.set_key(limited, author="key:1")
+    registry.set_key(limited, author="key:2")  # changes nothing
+    rotated, _ = rotate_secret(limited)
+    registry.set_key(rotated, author="key:1")
+    opening().set_key(mark_revoked(rotated), author="key:3")
+    entries = registry.audit()
+    assert [(e.author, e.verb, e.key, e.labels_before, e.labels_after) for e in entries] == [
+        ("local", "create_key", KEY.id, (), ("*",)),
+        ("key:1", "change_key", KEY.id, ("*",), ("blue", "red")),
+        ("key:1", "rotate_key", KEY.id, ("blue", "red"), ("blue", "red")),
+        ("key:3", "revoke_key", KEY.id, ("blue", "red"), ("blue", "red")),
+    ]
+    assert not any(secret in str(entries) for secret in (repr(KEY.name), repr(KEY.hash), rotated.hash))
+    assert find_break(entries) is None
+    assert find_break([entries[0], replace(entries[1], key="other"), *entries[2:]]) is not None
+    assert registry.audit(after=1, limit=2) == entries[1:3]
+    assert registry.audit(after=-2) == entries[2:]
+
+
+def test_changes_at_once_have_entries_one_after_another(opening: Opening) -> None:
+    registries = [opening() for _ in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda n: registries[n % 6].set_key(replace(KEY, id=f"{n}")), range(30)))
+    entries = registries[0].audit()
+    assert [entry.number for entry in entries] == list(range(1, 31))
+    assert {entry.key for entry in entries} == set(map(str, range(30)))
+    assert find_break(entries) is None
+
+
+@pytest.mark.parametrize("statement", ["UPDATE {} SET author = 'other'", "DELETE FROM {}"])
+def test_entries_of_keys_are_not_changed(url: str, statement: str) -> None:
+    with closing(open_registry(url)) as registry:
+        registry.set_key(KEY)
+    table = "waylore_service.audit" if url.startswith("postgres") else "registry_audit"
+    with pytest.raises((psycopg.Error, apsw.Error), match="audit log"):
+        _run(url, statement.format(table))
+
+
+def test_keys_of_an_earlier_release_have_no_entries(url: str) -> None:
+    with closing(open_registry(url)) as registry:
+        registry.set_key(KEY)
+    table = "waylore_service.audit" if url.startswith("postgres") else "registry_audit"
+    dropped = [f"DROP TABLE {table}"]
+    dropped += ["DROP FUNCTION waylore_service.refuse_audit_change"] if url.startswith("postgres") else []
+    _run(url, *dropped, f"DELETE FROM {table.replace('audit', 'migrations')} WHERE name = 'audit'")
+    with closing(open_registry(url)) as registry:
+        assert registry.audit() == ()
+        registry.set_key(mark_revoked(KEY))
+        assert [entry.verb for entry in registry.audit()] == ["revoke_key"]
 
 
 def test_key_repr_hides_hashes() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from waylore.store.protocol import NO_FINGERPRINTS
+from waylore.store.protocol import NO_DIGESTS, NO_FINGERPRINTS
 from waylore.store.sqlite.store import SqliteStore
+from waylore.types.audit import Verb
 from waylore.types.author import OWNER, Author
 from waylore.types.columns import FactColumns, TurnColumns, to_fact_columns
 from waylore.types.knowledge import LIVE, Document, Entity, IndexedDocument, SimilarEntities, Status, Vector
@@ -30,9 +31,17 @@ class AfterwardsFilteringStore(SqliteStore):
 class IncompleteForgettingStore(SqliteStore):
     """Removes the passages of a document and returns a receipt, but keeps its entities and facts."""
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         before = {c.document.id: c for c in self.export()}
-        receipt = super().forget(documents, author=author, missing=missing)
+        receipt = super().forget(documents, author=author, missing=missing, verb=verb, digests=digests)
         for id_ in receipt.documents:
             was = before[id_]
             blanked = tuple(replace(p, text="", title="") for p in was.passages)
@@ -91,10 +100,13 @@ class PartialWritingStore(SqliteStore):
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         written = 0
         for half in [[d] for d in documents] or [[]]:
-            written += super().write(half, author=author, model=model, fingerprints=fingerprints, replacing=replacing)
+            written += super().write(
+                half, author=author, model=model, fingerprints=fingerprints, replacing=replacing, verb=verb
+            )
         return written
 
 
@@ -149,16 +161,27 @@ class AuthorlessStore(SqliteStore):
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
-        return super().write(documents, author=OWNER, model=model, fingerprints=fingerprints, replacing=replacing)
+        return super().write(
+            documents, author=OWNER, model=model, fingerprints=fingerprints, replacing=replacing, verb=verb
+        )
 
 
 class SharedLabelStore(SqliteStore):
     """Lets an author forget every document that it sees: a public one, and one that shares a label with it."""
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         visible = list(self.documents(documents, where=author.narrow(NO_FILTER)))
-        return super().forget(visible, author=OWNER, missing=missing)
+        return super().forget(visible, author=OWNER, missing=missing, verb=verb, digests=digests)
 
 
 class TrustingStore(SqliteStore):
@@ -172,9 +195,12 @@ class TrustingStore(SqliteStore):
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         trusted = replace(author, max_source="user_edit")
-        return super().write(documents, author=trusted, model=model, fingerprints=fingerprints, replacing=replacing)
+        return super().write(
+            documents, author=trusted, model=model, fingerprints=fingerprints, replacing=replacing, verb=verb
+        )
 
 
 class HiddenCountsStore(SqliteStore):

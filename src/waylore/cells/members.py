@@ -64,7 +64,7 @@ class Members:
     def __init__(self, federation: Federation, collections: Sequence[str] | None, written: str) -> None:
         self.written = written
         self.is_one = collections is not None and len(collections) == 1
-        self._federation = federation
+        self.federation = federation
         self._places = CollectionPlaces(federation.catalogue, collections, federation.catalogue_channel)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
         self._lock = threading.Lock()  # of `_stores`
@@ -101,13 +101,8 @@ class Members:
         `combine` merges the answers of two writes. `undo` removes a write from a cell that the collection has
         left.
         """
-        if not self.written:
-            raise ConfigError(
-                "several collections are open and none is marked for writing; open one alone, or mark one "
-                "with + (+NAME,…)"
-            )
         answers: list[T] = []
-        placement = self._places.wait_until_writable(self.written)
+        placement = self._places.wait_until_writable(self.require_written())
         while True:
             store = self._open_store(placement)
             try:
@@ -122,6 +117,15 @@ class Members:
                 with suppress(StoreError), record_as(""):
                     undo(store)
 
+    def require_written(self) -> str:
+        """Return the collection that is written. Raise ConfigError if there is none."""
+        if not self.written:
+            raise ConfigError(
+                "several collections are open and none is marked for writing; open one alone, or mark one "
+                "with + (+NAME,…)"
+            )
+        return self.written
+
     def open_all(self) -> list[Store]:
         """Return the store of every collection, in the order of their names, without channel or time limit."""
         return [self._open_store(placement) for placement in self._places.get_placements().values()]
@@ -131,13 +135,11 @@ class Members:
         with self._lock:
             stores, self._stores, self._is_closed = self._stores, {}, True
         workers = Workers("closing", len(stores))  # not the channels, which may refuse calls of a failed cell
-        wait(
-            [workers.submit(store.close) for _, store in stores.values()], timeout=self._federation.config.read_seconds
-        )
+        wait([workers.submit(store.close) for _, store in stores.values()], timeout=self.federation.config.read_seconds)
         workers.stop()
 
     def _start_read(self, call: StoreCall[T], placement: CollectionPlacement, attempts: int) -> PendingRead[T]:
-        channel = self._federation.get_channel(placement.cell)
+        channel = self.federation.get_channel(placement.cell)
         return channel.start_read(partial(self._run, call, placement), attempts=attempts)
 
     def _run(self, call: StoreCall[T], placement: CollectionPlacement) -> T:
@@ -149,11 +151,11 @@ class Members:
         It is opened again if the channel's threads were abandoned since, because its connections may hang.
         """
         key = (placement.cell, placement.collection)
-        generation = self._federation.get_channel(placement.cell).generation
+        generation = self.federation.get_channel(placement.cell).generation
         opened, store = self._stores.get(key, (-1, None))
         if store is not None and opened == generation:
             return store
-        fresh = self._federation.open_cell(self._places.get_url(placement.cell), placement.collection)
+        fresh = self.federation.open_cell(self._places.get_url(placement.cell), placement.collection)
         kept, unused = self._keep_store(key, generation, fresh)
         if unused is not None:
             threading.Thread(target=unused.close, daemon=True).start()  # it may hang

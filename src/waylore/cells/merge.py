@@ -60,7 +60,7 @@ def merge_documents(answers: Sequence[Sequence[Document]], *, limit: int) -> tup
     return tuple(sorted(by_id.values(), key=lambda d: (d.uri, d.id))[:limit])
 
 
-def merge_expired(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:
+def merge_by_id(answers: Sequence[Sequence[Document]], *, limit: int) -> tuple[Document, ...]:
     """Return the first `limit` documents by id, each once."""
     by_id = take_first([{d.id: d for d in answer} for answer in answers])
     return tuple(by_id[id_] for id_ in sorted(by_id)[:limit])

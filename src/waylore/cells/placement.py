@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from waylore.cells.catalogue.protocol import Catalogue, Cell, CollectionPlacement
 from waylore.cells.channels import Channel, PendingRead, settle
 from waylore.errors import NotFound, StoreUnavailable
+from waylore.store.protocol import QUARANTINE
 
 POLL_SECONDS = 0.01  # between two checks whether a move lets writers continue
 log = logging.getLogger(__name__)
@@ -80,7 +81,9 @@ class CollectionPlaces:
         until, version = time.monotonic() + self._channel.config.place_seconds, self._catalogue.version()
         if version == self._snapshot.version:
             return replace(self._snapshot, until=until)
-        names = self._catalogue.list_collections() if self._collections is None else self._collections
+        names = self._collections
+        if names is None:  # without documents that were taken back
+            names = [name for name in self._catalogue.list_collections() if not name.endswith(QUARANTINE)]
         placements = self._catalogue.find_placements(names)
         in_order = {name: placements[name] for name in names if name in placements}
         return CatalogueSnapshot(until, version, in_order, self._catalogue.get_cells())

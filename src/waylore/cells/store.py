@@ -17,9 +17,9 @@ from waylore.cells.facts import read_assertions, read_facts, read_facts_of_entit
 from waylore.cells.members import Federation, Members, StoreCall
 from waylore.cells.merge import (
     add_term_counts,
+    merge_by_id,
     merge_documents,
     merge_entities,
-    merge_expired,
     merge_exports,
     merge_ids,
     merge_mentions,
@@ -35,10 +35,10 @@ from waylore.cells.merge import (
 from waylore.errors import ConfigError, NotFound
 from waylore.store import similar_names
 from waylore.store.partial import partial_answers
-from waylore.store.protocol import NO_FINGERPRINTS, Store
+from waylore.store.protocol import NO_DIGESTS, NO_FINGERPRINTS, QUARANTINE, Store
 from waylore.store.reads import run_request
 from waylore.store.requests import ReadRequest, make_request
-from waylore.types.audit import AuditEntry
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns, merge_turns
 from waylore.types.knowledge import (
@@ -103,10 +103,13 @@ class FederatedStore:
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         """Write all documents or none. Return how many were new or changed."""
         return self._members.write(
-            lambda s: s.write(documents, author=author, model=model, fingerprints=fingerprints, replacing=replacing),
+            lambda s: s.write(
+                documents, author=author, model=model, fingerprints=fingerprints, replacing=replacing, verb=verb
+            ),
             combine=max,
             undo=lambda store: store.forget([c.document.id for c in documents], author=author),
         )
@@ -119,10 +122,19 @@ class FederatedStore:
         """Return the digest of each stored document, from the written collection if there is one."""
         return self._read(lambda _, s: s.digests(documents), take_first, only=self._members.written)
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         """Remove documents with everything that no other document supports. Return a receipt."""
         return self._members.write(
-            lambda s: s.forget(documents, author=author, missing=missing), combine=merge_receipts
+            lambda s: s.forget(documents, author=author, missing=missing, verb=verb, digests=digests),
+            combine=merge_receipts,
         )
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
@@ -336,11 +348,19 @@ class FederatedStore:
             partial(merge_documents, limit=limit),
         )
 
+    def list_all_documents(self, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels, expired ones too, by id, starting after `after`."""
+        return self._read(
+            lambda _, s: s.list_all_documents(after=after, limit=limit),
+            partial(merge_by_id, limit=limit),
+            only=self._members.written,
+        )
+
     def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
         """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
         return self._read(
             lambda _, s: s.list_expired(by, after=after, limit=limit),
-            partial(merge_expired, limit=limit),
+            partial(merge_by_id, limit=limit),
             only=self._members.written,
         )
 
@@ -451,6 +471,10 @@ class FederatedStore:
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection in its cell, or of one of several collections."""
         return self._read(lambda _, s: s.secret(), _take_smallest)
+
+    def open_quarantine(self) -> "FederatedStore":
+        """Open the collection for documents that were taken back from the written one. It may be in another cell."""
+        return open_federated(self._members.federation, self._members.require_written() + QUARANTINE)
 
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. A document of several collections is yielded once."""

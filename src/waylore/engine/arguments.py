@@ -8,7 +8,7 @@ read the store.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -118,6 +118,16 @@ def check_type(name: str, value: object, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
     return value
+
+
+def check_age(older_than: object, *, is_expired: bool) -> timedelta | None:
+    """Return an age of documents to forget; None stays None."""
+    if older_than is None:
+        return None
+    age = check_type("older_than", older_than, timedelta)
+    if age <= timedelta() or not is_expired:
+        raise ArgumentError("older_than must be longer than no time, and needs expired=True")
+    return age
 
 
 def check_callable(name: str, value: T) -> T:

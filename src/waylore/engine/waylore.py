@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -61,6 +61,7 @@ from waylore.types.knowledge import (
     Passage,
     Source,
     get_enriched,
+    has_ended,
 )
 from waylore.types.messages import Message
 from waylore.types.results import AddedId, Merge, Receipt, RememberReport, Statistics, UserCounts
@@ -71,7 +72,7 @@ if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.redaction import NamedDocument
     from waylore.indexing.secrets.sieve import Sieve
     from waylore.retrieval.relations.predicates import PredicateMatcher
-    from waylore.types.audit import AuditEntry
+    from waylore.types.audit import AuditEntry, Verb
     from waylore.types.relations import Connection, Direction, EntityList, Related
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
@@ -996,6 +997,7 @@ class Waylore:
         until: Moment | None = None,
         matching: str | None = "",
         expired: bool = False,
+        older_than: timedelta | None = None,
         dry_run: bool = False,
     ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
@@ -1009,6 +1011,7 @@ class Waylore:
         since, until: documents whose event was in this time.
         matching: only documents with a passage that contains these words, in any case; at most 1,000 passages.
         expired: only documents that have expired. Without names and a user, those of all users that you may change.
+        older_than: with `expired`, also documents whose event was longer ago; without an event, whose writing was.
         dry_run: remove nothing; the receipt has the documents that would be removed.
         """
         wanted = arguments.add_scope(
@@ -1016,18 +1019,26 @@ class Waylore:
         )
         is_expired = arguments.check_type("expired", expired, bool)
         words = arguments.check_optional("matching", matching, MAX_TITLE)
-        found = self._find_to_forget(documents, replace(wanted, now=None), words, is_expired=is_expired)
+        age = arguments.check_age(older_than, is_expired=is_expired)
+        found = self._find_to_forget(documents, replace(wanted, now=None), words, is_expired=is_expired, age=age)
         missing = [hide_name(name) for name, ids in found.items() if name and not ids]
         known = [id_ for ids in found.values() for id_ in ids]
         if arguments.check_type("dry_run", dry_run, bool):
             return Receipt(
                 documents=tuple(known), missing=tuple(name for name, ids in found.items() if name and not ids)
             )
-        receipt = self._store.forget(known, author=self._author, missing=missing)
+        verb: Verb = "expire" if is_expired else "forget"
+        receipt = self._store.forget(known, author=self._author, missing=missing, verb=verb)
         return replace(receipt, missing=tuple(name for name in found if hide_name(name) in receipt.missing))
 
     def _find_to_forget(
-        self, documents: Sequence[str | Iterable[str]], wanted: Filter, matching: str, *, is_expired: bool
+        self,
+        documents: Sequence[str | Iterable[str]],
+        wanted: Filter,
+        matching: str,
+        *,
+        is_expired: bool,
+        age: timedelta | None,
     ) -> dict[str, tuple[str, ...]]:
         """Return the ids of the documents to forget, by name; those that are selected otherwise under an empty name."""
         visible = self._author.narrow(wanted)
@@ -1038,9 +1049,9 @@ class Waylore:
         if documents:
             names = check_each(arguments.to_documents(documents))
             found = {name: self._find_documents(name, visible) for name in names}
-            return {name: self._keep_expired(ids, visible) for name, ids in found.items()} if is_expired else found
+            return {name: self._keep_expired(ids, visible, age) for name, ids in found.items()} if is_expired else found
         if is_expired:
-            return {"": tuple(self._select_expired(None if wanted == NO_FILTER else visible))}
+            return {"": tuple(self._select_expired(None if wanted == NO_FILTER else visible, age))}
         arguments.check_selection(wanted)
         return {"": tuple(self._select_documents(visible))}
 
@@ -1057,16 +1068,21 @@ class Waylore:
         known = self._store.documents(list(dict.fromkeys(ids)), where=where)
         return tuple(id_ for id_, document in known.items() if document.user == where.user)
 
-    def _keep_expired(self, ids: Sequence[str], where: Filter) -> tuple[str, ...]:
-        """Return those of some documents that have expired."""
+    def _keep_expired(self, ids: Sequence[str], where: Filter, age: timedelta | None) -> tuple[str, ...]:
+        """Return those of some documents that have expired, or are older than an age."""
         now, known = self._clock(), self._store.documents(ids, where=where)
-        return tuple(id_ for id_ in ids if (moment := known[id_].expires) and moment <= now)
+        return tuple(id_ for id_ in ids if has_ended(known[id_], now, age))
 
-    def _select_expired(self, where: Filter | None) -> Generator[str]:
-        """Yield the ids of all expired documents that the author may change, of all users or that a filter selects."""
+    def _select_expired(self, where: Filter | None, age: timedelta | None) -> Generator[str]:
+        """Yield the ids of all expired documents that the author may change, of all users or that a filter selects.
+
+        With an age, all documents are read, and older ones are yielded too.
+        """
         after, now = "", self._clock()
-        while page := self._store.list_expired(now, after=after, limit=EXPIRED_PAGE):
-            chosen = [each for each in page if self._author.may_change(each.labels, each.user)]
+        read = self._store.list_all_documents if age else partial(self._store.list_expired, now)
+        while page := read(after=after, limit=EXPIRED_PAGE):
+            ended = [each for each in page if has_ended(each, now, age)]
+            chosen = [each for each in ended if self._author.may_change(each.labels, each.user)]
             if where is not None:
                 shown = self._store.documents([each.id for each in chosen], where=where)
                 chosen = [each for each in chosen if each.id in shown and each.user == where.user]
@@ -1136,11 +1152,52 @@ class Waylore:
     def audit(self, *, after: int = 0, limit: int = 100) -> "tuple[AuditEntry, ...]":
         """Return what was changed, by whom and when, oldest first. It has ids of documents and no content.
 
-        after: the number of an entry; those after it are returned.
+        after: the number of an entry; those after it are returned. -5 stands before the newest five.
         """
         self._author.require_all()
-        start = arguments.check_count("after", after, maximum=2**62, minimum=0)
+        start = arguments.check_count("after", after, maximum=2**62, minimum=-(2**62))
         return self._store.audit(after=start, limit=arguments.check_count("limit", limit))
+
+    @observe
+    def quarantine(self, author: str) -> Receipt:
+        """Take back all documents that an author wrote, until `release`, and return a receipt.
+
+        They are in no search, list, graph, count or export. What the author writes later is not taken back: revoke its
+        key first.
+
+        author: as documents and the audit log name it, for example `key:4f1c2a9be07d3351`.
+        """
+        from waylore.engine import quarantine  # noqa: PLC0415 (searches do not need it)
+
+        self._author.require_all()
+        return quarantine.take_back(self._store, arguments.check_text("author", author), author=self._author)
+
+    @observe
+    def release(self, author: str) -> Receipt:
+        """Bring back what `quarantine` took of an author, as it was, and return a receipt.
+
+        A document that was added again meanwhile stays in quarantine, and its id is in `Receipt.missing`.
+        """
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.release(self._store, arguments.check_text("author", author), author=self._author)
+
+    @observe
+    def forget_quarantined(self, author: str) -> Receipt:
+        """Remove what `quarantine` took of an author for good, and return a receipt."""
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.forget_quarantined(self._store, arguments.check_text("author", author), author=self._author)
+
+    @check_call
+    def list_quarantined(self) -> dict[str, int]:
+        """Return the authors whose documents are in quarantine, each with the number of documents."""
+        from waylore.engine import quarantine  # noqa: PLC0415
+
+        self._author.require_all()
+        return quarantine.count_quarantined(self._store)
 
     @check_call
     def verify_forgotten(self, receipt: Receipt) -> tuple[str, ...]:
@@ -1263,6 +1320,8 @@ class Waylore:
     aforget = make_async(forget)
     aget_receipt = make_async(get_receipt)
     averify_forgotten = make_async(verify_forgotten)
+    aquarantine = make_async(quarantine)
+    arelease = make_async(release)
     acompact = make_async(compact)
     aexport = make_async(export)
 

@@ -4,10 +4,12 @@ A description is a noun phrase with its unit; `waylore config` and `docs/referen
 reads the environment.
 """
 
+import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 EMBEDDERS = ("none", "fastembed", "model2vec", "openai", "hashing")
 EXTRACTORS = ("rules", "spacy", "llm", "none")
@@ -17,6 +19,15 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 def _split(value: Any) -> Any:
     return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
+
+
+def _check_days(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if not re.fullmatch(r"[^=]+=[1-9][0-9]{0,5}", word):
+            raise ValueError(
+                f"must be the name of a collection and a number of days, such as team=400, got {word!r:.60}"
+            )
+    return words
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]  # separated by commas, or a list in a file
@@ -69,6 +80,20 @@ class SecretsSettings(Section):
     def is_scrubbed(self, collection: str) -> bool:
         """Return whether secrets are left out of what is added to a collection."""
         return self.scrub and collection not in self.keep_in
+
+
+class RetentionSettings(Section):
+    """How long documents are kept. `waylore forget --expired` forgets older ones."""
+
+    days: Annotated[Words, AfterValidator(_check_days)] = Field(
+        default=(), description="days that documents of a collection are kept, such as team=400; * for all others"
+    )
+
+    def get_age(self, collection: str) -> timedelta | None:
+        """Return the age at which documents of a collection are forgotten; None if they are kept."""
+        days = dict(word.split("=") for word in self.days)
+        kept = days.get(collection, days.get("*"))
+        return None if kept is None else timedelta(days=int(kept))
 
 
 class SearchSettings(Section):
@@ -182,6 +207,7 @@ class Settings(Section):
     extraction: ExtractionSettings = ExtractionSettings()
     files: FilesSettings = FilesSettings()
     secrets: SecretsSettings = SecretsSettings()
+    retention: RetentionSettings = RetentionSettings()
     search: SearchSettings = SearchSettings()
     reranking: RerankingSettings = RerankingSettings()
     http: HttpSettings = HttpSettings()

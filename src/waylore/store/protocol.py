@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from waylore.store.requests import ReadRequest
-from waylore.types.audit import AuditEntry
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -35,6 +35,8 @@ from waylore.types.results import Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, Ranking, TermCounts
 
 NO_FINGERPRINTS: Mapping[str, str] = MappingProxyType({})
+NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
+QUARANTINE = "~quarantine"  # ends the name of the collection that a collection has for documents that were taken back
 
 
 class Store(Protocol):
@@ -50,6 +52,7 @@ class Store(Protocol):
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         """Write all documents or none, and return how many were new or changed.
 
@@ -59,7 +62,7 @@ class Store(Protocol):
         unchanged if its digest is the same. `model` names the model that made the vectors; None means that there
         are no vectors. ModelMismatch is raised if the collection has another model. The documents named in
         `replacing` are removed in the same transaction. `fingerprints` belong to the files whose documents
-        were read.
+        were read. `verb` names the change in the audit log; `release` replaces no document that is stored already.
         """
         ...
 
@@ -74,11 +77,20 @@ class Store(Protocol):
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         ...
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
 
         Forbidden is raised, and nothing removed, if `author` may not change one of them. `missing` are ids of requested
-        documents that do not exist; the receipt lists them.
+        documents that do not exist; the receipt lists them. `verb` names the change in the audit log. A document with
+        another digest than that of `digests` is not removed.
         """
         ...
 
@@ -93,7 +105,7 @@ class Store(Protocol):
         ...
 
     def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
-        """Return the entries of the audit log after a number, oldest first."""
+        """Return the entries of the audit log after a number, oldest first. -5 is the number before the newest five."""
         ...
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
@@ -273,6 +285,13 @@ class Store(Protocol):
         """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
         ...
 
+    def list_all_documents(self, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels, expired ones too, by id, starting after `after`.
+
+        It is for calls about the whole collection, which only an author without limits may make.
+        """
+        ...
+
     def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
         """Return documents of all users and labels that expired by a time, by id, starting after `after`.
 
@@ -396,6 +415,13 @@ class Store(Protocol):
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""
+        ...
+
+    def open_quarantine(self) -> "Store":
+        """Open the collection for documents that were taken back from this one, and create it if it does not exist.
+
+        Its name is that of this collection and `QUARANTINE`. No other method reads it. The caller closes it.
+        """
         ...
 
     def export(self) -> Iterator[IndexedDocument]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from waylore.types.audit import AuditEntry, Verb, make_entry
 from waylore.types.author import Author
@@ -101,8 +101,12 @@ def bind_entry(
     *,
     before: Iterable[str] = (),
     after: Iterable[str] = (),
+    key: str = "",
 ) -> dict[str, Any]:
-    """Return the columns of the next entry of a log. Labels are given in JSON, as documents have them."""
+    """Return the columns of the next entry of a log. Labels are given in JSON, as documents have them.
+
+    key: the id of an API key, in the log of keys, which has a column for it.
+    """
     labels = [[frozenset(json.loads(each)) for each in set(given)] for given in (before, after)]
     entry = make_entry(
         (last[0], last[1].hex()) if last else None,
@@ -112,6 +116,7 @@ def bind_entry(
         documents=documents,
         before=labels[0],
         after=labels[1],
+        key=key,
     )
     return {
         "number": entry.number,
@@ -124,12 +129,41 @@ def bind_entry(
         "labels_before": json.dumps(entry.labels_before, ensure_ascii=False),
         "labels_after": json.dumps(entry.labels_after, ensure_ascii=False),
         "hash": bytes.fromhex(entry.hash),
+        **({"key": key} if key else {}),
     }
 
 
+class WriteEntry(NamedTuple):
+    """What one entry says about written documents: the verb, their ids, and their labels before and after in JSON."""
+
+    verb: Verb
+    documents: Sequence[str]
+    before: Sequence[str]
+    after: Sequence[str]
+
+
+def list_write_entries(
+    labels: Mapping[str, str], before: Mapping[str, str], verb: Verb = "write"
+) -> Iterator[WriteEntry]:
+    """Yield the entries of written documents: one for each change of labels, and one for all others.
+
+    labels: those of the written documents by id, in JSON.
+    before: those of documents that were stored already.
+    """
+    relabelled = dict[tuple[str, str], list[str]]()
+    for id_, new in labels.items():
+        if before.get(id_, new) != new:
+            relabelled.setdefault((before[id_], new), []).append(id_)
+    changed = {id_ for ids in relabelled.values() for id_ in ids}
+    if kept := [id_ for id_ in labels if id_ not in changed]:
+        known = [before[id_] for id_ in kept if id_ in before]
+        yield WriteEntry(verb, kept, known, [labels[id_] for id_ in kept])
+    yield from (WriteEntry("relabel", ids, [old], [new]) for (old, new), ids in relabelled.items())
+
+
 def read_entry(row: Sequence[Any]) -> AuditEntry:
-    """Return the entry of a row of the query `audit`."""
-    number, at, author, request, verb, count, documents, before, after, hash_ = row
+    """Return the entry of a row of the query `audit`; a row of the log of keys has its key as another column."""
+    number, at, author, request, verb, count, documents, before, after, hash_, *key = row
     return AuditEntry(
         number,
         EPOCH + at * MICROSECOND,
@@ -141,4 +175,5 @@ def read_entry(row: Sequence[Any]) -> AuditEntry:
         tuple(json.loads(before)),
         tuple(json.loads(after)),
         hash_.hex(),
+        *key,
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
+from waylore.types.audit import Verb
 from waylore.types.knowledge import Scalar, Source, Speaking, Status
 from waylore.types.search import EndKind, StepKind
 from waylore.types.views import ChangeKind
@@ -428,6 +429,25 @@ class Receipt(Wire):
     facts: list[str]
     missing: list[str]
     id: str
+
+
+class AuditEntry(Wire):
+    """One change: who did what when, to how many documents or to which key, and the labels before and after.
+
+    `documents` has at most 100 ids. `hash` is that of the entry and of the hash before.
+    """
+
+    number: int
+    at: datetime
+    author: str
+    request: str
+    verb: Verb
+    count: int
+    documents: list[str]
+    labels_before: list[str]
+    labels_after: list[str]
+    hash: str
+    key: str = Field(description="id of the API key, in the log of keys")
 
 
 class RememberReport(Wire):

@@ -28,11 +28,30 @@ class AuditTests(StoreFixtures):
         assert found == [
             ("key:red", "write", 1, (mine.document.id,), (), ("red",)),
             ("local", "write", 1, (public.document.id,), (), ()),
-            ("local", "write", 1, (mine.document.id,), ("red",), ("blue",)),
+            ("local", "relabel", 1, (mine.document.id,), ("red",), ("blue",)),
             ("local", "forget", 1, (mine.document.id,), ("blue",), ()),
         ]
         assert [entry.request for entry in store.audit()] == ["", "ab" * 16, "", ""]
         assert [entry.number for entry in store.audit(after=1, limit=2)] == [2, 3]
+        assert [entry.number for entry in store.audit(after=-3, limit=2)] == [2, 3]
+        assert [entry.number for entry in store.audit(after=-99)] == [1, 2, 3, 4]
+
+    def test_each_change_of_labels_is_apart(self, store: Store) -> None:
+        """Two documents that swap their labels have the same labels together, before and after."""
+        uris = ("a.md", "b.md", "c.md", "d.md")
+        labels: dict[str, tuple[str, ...]] = {"a.md": ("red",), "b.md": ("blue",), "c.md": ("red",), "d.md": ()}
+        store.write([note("First.", *labels[uri], uri=uri) for uri in uris], author=OWNER, model=MODEL)
+        labels |= {"a.md": ("blue",), "b.md": ("red",), "d.md": ("red",)}
+        changed = [note("Second.", *labels[uri], uri=uri) for uri in uris]
+        store.write([*changed, note("New.", uri="e.md")], author=OWNER, model=MODEL)
+        a, b, c, d, e = (note("Any.", uri=uri).document.id for uri in (*uris, "e.md"))
+        found = [(e.verb, e.documents, e.labels_before, e.labels_after) for e in store.audit(after=1)]
+        assert found == [
+            ("write", (c, e), ("red",), ("red",)),
+            ("relabel", (a,), ("red",), ("blue",)),
+            ("relabel", (b,), ("blue",), ("red",)),
+            ("relabel", (d,), (), ("red",)),
+        ]
 
     def test_what_changes_nothing_has_no_entry(self, store: Store) -> None:
         store.write([note("Mine.", "blue")], author=OWNER, model=MODEL)

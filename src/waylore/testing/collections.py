@@ -1,5 +1,7 @@
 """Test collections: isolation, other handles, statistics, exports, and a change of the model."""
 
+from dataclasses import replace
+
 from waylore.store.protocol import Store
 from waylore.testing.world import (
     EMBEDDER,
@@ -43,6 +45,42 @@ class CollectionTests(StoreFixtures):
         other.write([strip_vectors(page(f"Falcon number {i}.")) for i in range(30)], author=OWNER, model=None)
         assert [s.score for s in world.lexical("Falcon", top_k=3)] == before
         other.close()
+
+    def test_quarantine_is_another_collection(self, world: Store) -> None:
+        quarantine = world.open_quarantine()
+        assert quarantine.statistics().documents == 0
+        quarantine.write([page("Zanzibar is an island.")], author=OWNER, model=MODEL)
+        assert_unseen(quarantine, Filter())
+        quarantine.close()
+        assert world.lexical("Zanzibar", top_k=3) == ()
+        assert list(world.export()) == sort_parts(iter(WORLD))
+        again = world.open_quarantine()
+        assert len(again.lexical("Zanzibar", top_k=3)) == 1
+        again.close()
+
+    def test_all_documents_are_listed_by_id(self, store: Store) -> None:
+        """Those of each user and label, expired ones too."""
+        first, *others = (page(f"Note {n}.", labels=["red"] if n % 2 else ()) for n in range(4))
+        owned = replace(first, document=replace(first.document, user="mara", expires=day("2020-01-01")))
+        store.write([owned, *others], author=OWNER, model=MODEL)
+        ids = sorted(each.document.id for each in (owned, *others))
+        assert [document.id for document in store.list_all_documents()] == ids
+        assert [document.id for document in store.list_all_documents(after=ids[1], limit=1)] == ids[2:3]
+
+    def test_release_replaces_nothing(self, store: Store) -> None:
+        old, new = page("Old.", uri="one.md"), page("New.", uri="one.md")
+        store.write([old], author=OWNER, model=MODEL)
+        assert store.write([new, page("Other.")], author=OWNER, model=MODEL, verb="release") == 1
+        assert store.digests([old.document.id]) == {old.document.id: old.digest}
+
+    def test_changed_document_is_not_forgotten(self, store: Store) -> None:
+        """If a digest is given, it must be that of the stored document."""
+        old, new = page("Old.", uri="one.md"), page("New.", uri="one.md")
+        store.write([new], author=OWNER, model=MODEL)
+        id_ = new.document.id
+        assert store.forget([id_], author=OWNER, digests={id_: old.digest}).documents == ()
+        assert store.forget([id_], author=OWNER, digests={id_: new.digest}, verb="quarantine").documents == (id_,)
+        assert [entry.verb for entry in store.audit()] == ["write", "quarantine"]
 
     def test_write_is_visible_to_other_handle(self, world: Store, open_store: OpenStore) -> None:
         other = open_store("default")

@@ -1,7 +1,7 @@
-"""The audit log of a collection: what was changed, by whom and when, without content.
+"""The audit logs of a collection and of the API keys of a service: what was changed, by whom and when, without content.
 
-A store adds an entry in the transaction of the change itself. Each entry has a hash of its values and of the hash
-before, so an entry that was changed or taken out is noticed.
+A store or registry adds an entry in the transaction of the change itself. Each entry has a hash of its values and of
+the hash before, so an entry that was changed or taken out is noticed.
 """
 
 import json
@@ -11,14 +11,27 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
 
-Verb: TypeAlias = Literal["write", "forget", "reembed", "tune"]
+Verb: TypeAlias = Literal[
+    "write",
+    "relabel",
+    "forget",
+    "expire",
+    "quarantine",
+    "release",
+    "reembed",
+    "tune",
+    "create_key",
+    "rotate_key",
+    "revoke_key",
+    "change_key",
+]
 MAX_DOCUMENTS = 100  # whose ids an entry has; the others are counted
 START = bytes(16).hex()  # the hash before the first entry
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change of a collection: who did what when, to how many documents, and their labels before and after."""
+    """One change: who did what when, to how many documents or to which key, and the labels before and after."""
 
     number: int
     at: datetime
@@ -30,11 +43,16 @@ class AuditEntry:
     labels_before: tuple[str, ...]
     labels_after: tuple[str, ...]
     hash: str = ""
+    key: str = ""  # id of an API key, in the log of keys
 
     def compute_hash(self, before: str) -> str:
         """Return the hash of the values and of the hash before."""
-        values = json.dumps([before, *list(self.to_dict().values())[:-1]], ensure_ascii=False).encode()
-        return blake2b(values, digest_size=16, person=b"audit").hexdigest()
+        values = self.to_dict()
+        del values["hash"]
+        if not self.key:  # entries of earlier releases have none
+            del values["key"]
+        plain = json.dumps([before, *values.values()], ensure_ascii=False).encode()
+        return blake2b(plain, digest_size=16, person=b"audit").hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain values, as every surface writes it in JSON."""
@@ -52,6 +70,7 @@ def make_entry(
     documents: Sequence[str],
     before: Iterable[frozenset[str]] = (),
     after: Iterable[frozenset[str]] = (),
+    key: str = "",
 ) -> AuditEntry:
     """Return the next entry of a log, whose last one is given by number and hash."""
     number, hash_ = last or (0, START)
@@ -66,6 +85,7 @@ def make_entry(
         tuple(documents[:MAX_DOCUMENTS]),
         labels_before,
         labels_after,
+        key=key,
     )
     return replace(entry, hash=entry.compute_hash(hash_))
 

@@ -7,7 +7,7 @@ These are frozen dataclasses that check their own values. Nothing here reads or 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -68,6 +68,12 @@ class Document:
             values = value if isinstance(value, list | tuple) else [value]
             if not all(isinstance(v, str | int | float | bool) for v in values):
                 raise ArgumentError(f"metadata {key!r} must be a string, a number, a boolean or a list of those")
+
+
+def has_ended(document: Document, now: datetime, age: timedelta | None = None) -> bool:
+    """Return whether a document has expired, or its event, or else its writing, was longer ago than an age."""
+    is_expired = document.expires is not None and document.expires <= now
+    return is_expired or (age is not None and (document.at or document.recorded_at) < now - age)
 
 
 def get_enriched(document: Document) -> str:

@@ -40,9 +40,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "uploadFile": {"text": f"Planted {SECRET}."},
     "importFile": {"subject": SECRET, "predicate": "is", "object": "planted"},
     "startJob": {"kind": "forget"},
+    "quarantineAuthor": {"author": "local"},
+    "releaseAuthor": {"author": "local"},
+    "forgetQuarantined": {"author": "local"},
 }
 OPEN = {"checkLiveness", "checkReadiness"}
-OF_KEYS = {"listKeys", "createKey", "rotateKey", "revokeKey"}
+OF_KEYS = {"listKeys", "createKey", "rotateKey", "revokeKey", "auditKeys"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +122,9 @@ async def test_no_operation_accepts_a_wrong_key(world: World) -> None:
             assert SECRET not in done.text, (id_, whose)
             if whose not in world.keys:
                 assert done.status_code == 401, (id_, whose, done.text)
-            elif id_ in ("listCollections", "listKeys") and done.status_code == 200:
+            elif id_ in ("listCollections", "listKeys", "auditKeys") and done.status_code == 200:
                 assert "acme" not in done.text
+                assert world.names["key"] not in done.text
             else:
                 expected = {403, 404} if id_ in OF_KEYS else {404}
                 assert done.status_code in expected, (id_, whose, done.text)
@@ -139,7 +143,8 @@ async def test_hidden_collection_looks_like_missing_one(world: World) -> None:
 async def test_scope_allows_itself_and_smaller_scopes(world: World) -> None:
     writing = {"addDocument", "addFacts", "rememberMessages", "forgetDocument", "forgetDocuments", "verifyReceipt"}
     writing |= {"uploadFile", "importFile", "cancelJob"}
-    ruling = {"putCollection", "deleteCollection", "startJob"} | OF_KEYS
+    ruling = {"putCollection", "deleteCollection", "startJob", "auditCollection"} | OF_KEYS
+    ruling |= {"quarantineAuthor", "releaseAuthor", "forgetQuarantined", "listQuarantined"}
     for scope in ("read", "write"):
         async with create_client(world.app, create_token(world.store, scope=scope, collections=["acme"])) as asked:
             for id_, method, path, body in world.list_requests():

@@ -47,7 +47,7 @@ def test_stronger_place_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_settings_have_a_variable_and_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     for one in list_settings(load()):
         assert one.description, one.name
-        monkeypatch.setenv(one.variable, one.value or "x")
+        monkeypatch.setenv(one.variable, one.value or ("x=1" if one.name == "retention.days" else "x"))
         assert list_origins()[one.name][1] == "environment", one.variable
         monkeypatch.delenv(one.variable)
 

@@ -13,6 +13,7 @@ GUARDED = {
     *("http.host", "http.hosts", "http.auth", "http.cors_origins"),
     *("oidc.issuer", "oidc.audience", "oidc.collections", "oidc.scope", "oidc.labels"),
     *("telemetry.otlp_endpoint", "telemetry.capture_content", "secrets.scrub", "secrets.keep_in"),
+    "retention.days",
 }
 BY_VALUE = {
     "store",

@@ -53,6 +53,7 @@ RELEASED = {
         "8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137",
         "9d63c0bab77baf02557dbd827b3bcace0196600bec3a76a82dea5d02ad72bcb4",
         "fcd765162ff79f11105fafcdfb9f7788b8c654cd827d4efa286cf28697a82191",
+        "084dca70f3f17f4ff8beb4eaa1dab6eb4c07c451182e137c14da2eca323da56d",
     ],
     ("waylore.service.registry", "postgres"): [
         "49056bc2074faf403785e72ea02e7a9652b9c85a4b8f88376a2f33817e080bc4",
@@ -60,6 +61,7 @@ RELEASED = {
         "954cf8f3585b78f5e85f9ab5ff479db13c4718ae7389a4fadcf03935233fe178",
         "c87e5d2e1fff50a90939d391db3ecd225dec039b7dafe652fee74e42af0208a1",
         "341e9cbb179ee4175b8f25e201ae0dae33e021178f8853e4b6f9c588f9029b9c",
+        "ec36746709241f421c711746efa37c1fa41104865380495d897ae3b1aa853354",
     ],
     ("waylore.service.jobs", "postgres"): [
         "d102c411d6137d618383f653bb6409b032fae516e1840f381e14cb54655f6007",

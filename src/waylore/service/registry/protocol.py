@@ -1,15 +1,19 @@
-"""The Registry protocol: API keys, collections, and cached responses for idempotency keys.
+"""The Registry protocol: API keys and their audit log, collections, and cached responses for idempotency keys.
 
 The registry is small and lives in the database of the store, or of the catalogue if there are cells. Of a key
 it stores a hash of the secret, never the secret. It does not decide what a scope allows or who may see a
 collection: `callers.py` does.
 """
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
+from waylore.store.receipts import bind_entry
+from waylore.types.audit import AuditEntry, Verb
+from waylore.types.author import LOCAL, Author
 from waylore.types.knowledge import Source
 
 Scope = Literal[
@@ -20,6 +24,7 @@ Scope = Literal[
 SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
 PAGE_SIZE = 1_000  # rows that a list returns by default
 ALL_COLLECTIONS = "*"  # in a key's list of collections
+ALL_LABELS = "*"  # in the audit log, for a key that has all labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,12 @@ class Registry(Protocol):
         """Return a key by id."""
         ...
 
-    def set_key(self, key: Key) -> None:
-        """Add or change a key. The time of its last use is not changed."""
+    def set_key(self, key: Key, *, author: str = LOCAL) -> None:
+        """Add or change a key, and add the change to the audit log. The time of its last use is not changed."""
+        ...
+
+    def audit(self, *, after: int = 0, limit: int = PAGE_SIZE) -> tuple[AuditEntry, ...]:
+        """Return the changes of keys after the number of an entry, oldest first. -5 stands before the newest five."""
         ...
 
     def record_key_use(self, id_: str, at: datetime) -> None:
@@ -171,6 +180,29 @@ def bind_key(key: Key) -> Mapping[str, str | float | None]:
         "max_source": key.max_source,
         "user": key.user,
     }
+
+
+def name_change(before: Key | None, after: Key) -> Verb | None:
+    """Return what happens to a key, as the audit log names it; None if nothing does."""
+    if before is None:
+        return "create_key"
+    if before.revoked != after.revoked:
+        return "revoke_key"
+    if before.hash != after.hash:
+        return "rotate_key"
+    return None if replace(before, used=after.used) == after else "change_key"
+
+
+def bind_key_entry(
+    last: tuple[int, bytes] | None, verb: Verb, author: str, before: Key | None, after: Key
+) -> Mapping[str, Any]:
+    """Return the columns of the next entry of the log of keys, whose last one is given by number and hash."""
+    labels = [] if before is None else [_dump_labels(before)]
+    return bind_entry(last, verb, Author(author), (), before=labels, after=[_dump_labels(after)], key=after.id)
+
+
+def _dump_labels(key: Key) -> str:
+    return json.dumps([ALL_LABELS] if key.labels is None else sorted(key.labels))
 
 
 def to_collection(row: tuple[Any, ...]) -> RegisteredCollection:

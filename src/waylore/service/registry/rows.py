@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from waylore.deadline import commit_in_time
 from waylore.service.registry.protocol import (
@@ -13,20 +13,31 @@ from waylore.service.registry.protocol import (
     Key,
     RegisteredCollection,
     bind_key,
+    bind_key_entry,
     bind_request,
     bind_response,
+    name_change,
     to_collection,
     to_key,
 )
+from waylore.store.receipts import read_entry
+from waylore.types.audit import AuditEntry
+from waylore.types.author import LOCAL
 
-RunStatement = Callable[..., list[Any]]  # gets the name of a statement and its parameters by keyword
+RunStatement: TypeAlias = Callable[..., list[Any]]  # gets the name of a statement and its parameters by keyword
 
 
 class RowsRegistry:
-    """A registry that runs each statement in a transaction of its own."""
+    """A registry that runs each statement in a transaction of its own, and changes of keys one after another."""
 
-    def __init__(self, run: RunStatement, close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        run: RunStatement,
+        change_keys: Callable[[Callable[[RunStatement], None]], None],  # runs a change in one transaction
+        close: Callable[[], None],
+    ) -> None:
         self._rows = run
+        self._change_keys = change_keys
         self._close = close
 
     def get_secret(self) -> bytes:
@@ -45,10 +56,21 @@ class RowsRegistry:
         """Return a key by id."""
         return next(map(to_key, self._rows("key", id=id_)), None)
 
-    def set_key(self, key: Key) -> None:
-        """Add or change a key. The time of its last use is not changed."""
-        with commit_in_time():
-            self._rows("set_key", **bind_key(key))
+    def set_key(self, key: Key, *, author: str = LOCAL) -> None:
+        """Add or change a key, and add the change to the audit log. The time of its last use is not changed."""
+
+        def change(run: RunStatement) -> None:
+            before = next(map(to_key, run("key", id=key.id)), None)
+            if verb := name_change(before, key):
+                run("set_key", **bind_key(key))
+                last = next(iter(run("last_audit")), None)
+                run("add_audit", **bind_key_entry(last, verb, author, before, key))
+
+        self._change_keys(change)
+
+    def audit(self, *, after: int = 0, limit: int = PAGE_SIZE) -> tuple[AuditEntry, ...]:
+        """Return the changes of keys after the number of an entry, oldest first."""
+        return tuple(map(read_entry, self._rows("audit", after=after, limit=limit)))
 
     def record_key_use(self, id_: str, at: datetime) -> None:
         """Store the time of a key's last use."""

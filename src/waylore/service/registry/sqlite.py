@@ -4,6 +4,7 @@ Reads have a connection of their own: a write may wait long for another process 
 """
 
 import threading
+from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import apsw
 
 from waylore.deadline import limit_wait
-from waylore.service.registry.rows import RowsRegistry
+from waylore.service.registry.rows import RowsRegistry, RunStatement
 from waylore.store.sql import load_migrations, load_queries
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.file import (
@@ -24,12 +25,15 @@ from waylore.store.sqlite.file import (
     is_read_only,
     migrate_file,
     open_to_read,
+    open_transaction,
     translate_errors,
 )
 
 REGISTRY = load_queries("waylore.service.registry", "sqlite")
 MIGRATIONS = load_migrations("waylore.service.registry", "sqlite")
-READS = frozenset({"secret", "keys", "key", "collections", "collection", "kept"})  # statements that never write
+READS = frozenset(
+    {"secret", "keys", "key", "collections", "collection", "kept", "audit"}
+)  # statements that never write
 
 
 def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry:
@@ -42,7 +46,7 @@ def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry
             check_kind(writer, STORE, CATALOGUE)
             migrate_file(writer, REGISTRY, MIGRATIONS, busy_seconds=busy_seconds)
             if read_only:
-                return RowsRegistry(partial(_read, name), writer.close)
+                return RowsRegistry(partial(_read, name), lambda _: check_writable(writer), writer.close)
             reader = connect(name, busy_seconds=busy_seconds)
         except BaseException:
             writer.close()
@@ -55,7 +59,11 @@ def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry
             db.set_busy_timeout(int(limit_wait(busy_seconds) * 1000))
             return db.execute(REGISTRY[statement], bound).fetchall()
 
-    return RowsRegistry(run, partial(_close, name, reader, writer))
+    def change_keys(change: Callable[[RunStatement], None]) -> None:
+        with translate_errors(name), locks[writer], open_transaction(writer, busy_seconds=busy_seconds) as db:
+            change(lambda statement, **bound: db.execute(REGISTRY[statement], bound).fetchall())
+
+    return RowsRegistry(run, change_keys, partial(_close, name, reader, writer))
 
 
 def _read(path: str, statement: str, /, **bound: Any) -> list[Any]:

@@ -221,6 +221,13 @@ def list_documents(
     return tuple(map(columns.to_document, found))
 
 
+def list_all_documents(scope: PostgresScope, *, after: str = "", limit: int = 1_000) -> Steps[tuple[Document, ...]]:
+    """Return documents of all users and labels, by id."""
+    place = {"after": after or LOWEST_ID, "limit": limit}
+    [found] = yield [make_statement("export_documents", collection=scope.collection.key, **place)]
+    return tuple(map(columns.to_document, found))
+
+
 def list_expired(
     scope: PostgresScope, by: datetime, *, after: str = "", limit: int = 1_000
 ) -> Steps[tuple[Document, ...]]:

@@ -63,6 +63,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.has_only_turns,
             reading.first_expiry,
             reading.list_expired,
+            reading.list_all_documents,
             reading.users,
             reading.most_used,
         )

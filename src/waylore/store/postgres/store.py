@@ -26,11 +26,11 @@ from waylore.store.postgres.connections import Connection, translate_errors, wat
 from waylore.store.postgres.reader import Reader
 from waylore.store.postgres.scope import run
 from waylore.store.postgres.steps import LOWEST_ID
-from waylore.store.protocol import NO_FINGERPRINTS, Store
+from waylore.store.protocol import NO_DIGESTS, NO_FINGERPRINTS, QUARANTINE, Store
 from waylore.store.reads import drive
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest, make_request
-from waylore.types.audit import AuditEntry
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -86,6 +86,7 @@ class PostgresStore:
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         """Write all documents or none, and return how many were new or changed."""
         request = get_request_id()
@@ -95,7 +96,7 @@ class PostgresStore:
             if replacing:
                 writing.forget(db, before, replacing, author=author)
             into = self._collection(db) if replacing else before
-            changed = writing.write(db, into, documents, author=author, model=model)
+            changed = writing.write(db, into, documents, author=author, model=model, verb=verb)
             writing.store_fingerprints(db, self._key, fingerprints, author=author)
             if request and changed:
                 writing.add_receipt(db, self._key, request, Receipt(), author)
@@ -111,14 +112,23 @@ class PostgresStore:
         """Return `IndexedDocument.digest` of each of these documents that is stored."""
         return self._answer(make_request(Store.digests, documents))
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
         request = get_request_id()
         with self._transaction() as (db, of):
             known = writing.find_receipt(db, self._key, request) if request else None
             if known is not None:
                 return known
-            receipt = replace(writing.forget(db, of, documents, author=author), missing=tuple(missing))
+            removed = writing.forget(db, of, documents, author=author, verb=verb, digests=digests)
+            receipt = replace(removed, missing=tuple(missing))
             if request and receipt.documents:
                 receipt = writing.add_receipt(db, self._key, request, receipt, author)
             return receipt
@@ -325,6 +335,10 @@ class PostgresStore:
         """Return documents whose URI begins with `under`, by URI and id, starting after `after`."""
         return self._answer(make_request(Store.list_documents, under=under, after=after, limit=limit, where=where))
 
+    def list_all_documents(self, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels, expired ones too, by id, starting after `after`."""
+        return self._answer(make_request(Store.list_all_documents, after=after, limit=limit))
+
     def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
         """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
         return self._answer(make_request(Store.list_expired, by, after=after, limit=limit))
@@ -429,6 +443,10 @@ class PostgresStore:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         [(secret,)] = self._read_snapshot(lambda db: run(db, "secret", collection=self._key).fetchall())
         return bytes(secret)
+
+    def open_quarantine(self) -> "PostgresStore":
+        """Open the collection for documents that were taken back from this one."""
+        return PostgresStore(self._url, self._name + QUARANTINE)
 
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""

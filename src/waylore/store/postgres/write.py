@@ -19,7 +19,16 @@ from waylore.store.postgres.index import delete_assertions, delete_mentions, ind
 from waylore.store.postgres.insert import insert_documents
 from waylore.store.postgres.name_keys import remove_keys
 from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids, run_many, run_without_rows
-from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
+from waylore.store.protocol import NO_DIGESTS
+from waylore.store.receipts import (
+    bind_entry,
+    bind_record,
+    get_now,
+    list_write_entries,
+    mark_recorded,
+    read_entry,
+    read_record,
+)
 from waylore.store.rows import Change, group_pairs, list_names
 from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
@@ -35,12 +44,14 @@ def write(
     *,
     author: Author,
     model: str | None,
+    verb: Verb = "write",
 ) -> int:
-    """Write new and changed documents, and return their number."""
+    """Write new and changed documents, and return their number; with the verb `release` only new ones."""
     fresh = {c.document.id: (c, c.digest) for c in admit_documents(author, documents)}
     own = _read_own(db, into, list(fresh), author)
     known = {id_.hex(): (digest.hex(), access, labels) for id_, digest, access, labels in own}
-    changed = [(c, digest) for id_, (c, digest) in fresh.items() if known.get(id_, ("",))[0] != digest]
+    kept = known if verb == "release" else {id_ for id_, (digest, *_) in known.items() if digest == fresh[id_][1]}
+    changed = [each for id_, each in fresh.items() if id_ not in kept]
     if not changed:
         return 0
     change = Change()
@@ -50,21 +61,31 @@ def write(
     changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into.key, change)
-    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
-    before = [known[id_][2] for id_ in replaced]
-    add_entry(db, into.key, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
+    before = {id_: labels for id_, (*_, labels) in known.items()}
+    labels = {c.document.id: columns.dump_labels(c.document.labels) for c, _ in changed}
+    for entry in list_write_entries(labels, before, verb):
+        add_entry(db, into.key, entry.verb, author, entry.documents, before=entry.before, after=entry.after)
     return len(changed)
 
 
-def forget(db: Connection, of: PostgresCollection, documents: Sequence[str], *, author: Author) -> Receipt:
-    """Remove documents and return a receipt."""
-    own = _read_own(db, of, documents, author)
+def forget(
+    db: Connection,
+    of: PostgresCollection,
+    documents: Sequence[str],
+    *,
+    author: Author,
+    verb: Verb = "forget",
+    digests: Mapping[str, str] = NO_DIGESTS,
+) -> Receipt:
+    """Remove documents and return a receipt. Those with another digest than a given one stay."""
+    found = _read_own(db, of, documents, author)
+    own = [row for row in found if digests.get(row[0].hex(), row[1].hex()) == row[1].hex()]
     known = {id_.hex(): access for id_, _, access, _ in own}
     change = Change()
     receipt = _delete_documents(db, of.key, list(known), list(known.values()), change)
     if known:
         _update_counters(db, of.key, change)
-        add_entry(db, of.key, "forget", author, receipt.documents, before=[labels for *_, labels in own])
+        add_entry(db, of.key, verb, author, receipt.documents, before=[labels for *_, labels in own])
     if known and of.statistics.documents + change.documents == 0:
         set_model(db, of.key, None, None)  # an empty collection has no model, like a new one
     return receipt

@@ -95,6 +95,12 @@ def list_documents(
     return tuple(map(columns.to_document, db.execute(SQL["listed"], {**scope.bindings, **place})))
 
 
+def list_all_documents(db: apsw.Connection, scope: SqliteScope, after: str, limit: int) -> tuple[Document, ...]:
+    """Return documents of all users and labels, by id."""
+    bound = {"collection": scope.collection.row, "after": bytes.fromhex(after), "limit": limit}
+    return tuple(map(columns.to_document, db.execute(SQL["export_documents"], bound)))
+
+
 def list_expired(db: apsw.Connection, scope: SqliteScope, by: datetime, after: str, limit: int) -> tuple[Document, ...]:
     """Return documents that expired by a time, by id."""
     bound = {"collection": scope.collection.row, "by": columns.to_microseconds(by), "after": bytes.fromhex(after)}
@@ -158,7 +164,8 @@ def get_indexed_documents(db: apsw.Connection, scope: SqliteScope, ids: Sequence
 
 def export(db: apsw.Connection, collection: int) -> Iterator[IndexedDocument]:
     """Yield every document with all its parts."""
-    return map(partial(read_document, db), db.execute(SQL["export_documents"], {"collection": collection}))
+    bound = {"collection": collection, "after": b"", "limit": -1}
+    return map(partial(read_document, db), db.execute(SQL["export_documents"], bound))
 
 
 def read_document(db: apsw.Connection, row: Sequence[Any]) -> IndexedDocument:

@@ -19,7 +19,7 @@ from typing import Any
 import apsw
 
 from waylore.errors import ArgumentError
-from waylore.store.protocol import NO_FINGERPRINTS
+from waylore.store.protocol import NO_DIGESTS, NO_FINGERPRINTS, QUARANTINE
 from waylore.store.reads import run_request
 from waylore.store.receipts import get_request_id
 from waylore.store.requests import ReadRequest
@@ -32,7 +32,7 @@ from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
 from waylore.store.sqlite import verify as verifying
 from waylore.store.sqlite import write as writing
-from waylore.types.audit import AuditEntry
+from waylore.types.audit import AuditEntry, Verb
 from waylore.types.author import Author
 from waylore.types.columns import FactColumns, MentionColumns, TurnColumns
 from waylore.types.knowledge import (
@@ -86,6 +86,7 @@ class SqliteStore:
         model: str | None,
         fingerprints: Mapping[str, str] = NO_FINGERPRINTS,
         replacing: Sequence[str] = (),
+        verb: Verb = "write",
     ) -> int:
         """Write all documents or none, and return how many were new or changed."""
         request = get_request_id()
@@ -94,7 +95,7 @@ class SqliteStore:
                 return 0
             if replacing:
                 writing.forget(db, self._name, replacing, author=author)
-            changed = writing.write(db, self._name, documents, author=author, model=model)
+            changed = writing.write(db, self._name, documents, author=author, model=model, verb=verb)
             writing.store_fingerprints(db, self._row, fingerprints, author=author)
             if request and changed:
                 writing.add_receipt(db, self._row, request, Receipt(), author)
@@ -110,14 +111,23 @@ class SqliteStore:
         with self._snapshot(NO_FILTER) as (db, scope):
             return reading.digests(db, scope, documents)
 
-    def forget(self, documents: Sequence[str], *, author: Author, missing: Sequence[str] = ()) -> Receipt:
+    def forget(
+        self,
+        documents: Sequence[str],
+        *,
+        author: Author,
+        missing: Sequence[str] = (),
+        verb: Verb = "forget",
+        digests: Mapping[str, str] = NO_DIGESTS,
+    ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt."""
         request = get_request_id()
         with self._transaction() as db:
             known = writing.find_receipt(db, self._row, request) if request else None
             if known is not None:
                 return known
-            receipt = replace(writing.forget(db, self._name, documents, author=author), missing=tuple(missing))
+            removed = writing.forget(db, self._name, documents, author=author, verb=verb, digests=digests)
+            receipt = replace(removed, missing=tuple(missing))
             if request and receipt.documents:
                 receipt = writing.add_receipt(db, self._row, request, receipt, author)
         if receipt.documents:
@@ -323,6 +333,11 @@ class SqliteStore:
         with self._snapshot(where) as (db, scope):
             return reading.list_documents(db, scope, under, after, limit)
 
+    def list_all_documents(self, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
+        """Return documents of all users and labels, expired ones too, by id, starting after `after`."""
+        with self._snapshot(NO_FILTER) as (db, scope):
+            return reading.list_all_documents(db, scope, after, limit)
+
     def list_expired(self, by: datetime, *, after: str = "", limit: int = 1_000) -> tuple[Document, ...]:
         """Return documents of all users and labels that expired by a time, by id, starting after `after`."""
         with self._snapshot(NO_FILTER) as (db, scope):
@@ -443,6 +458,10 @@ class SqliteStore:
         """Return 32 random bytes of the collection, which are made once and never exported."""
         with file.translate_errors(self._path):
             return bytes(self._connection().execute(SQL["secret"], {"collection": self._row}).get)
+
+    def open_quarantine(self) -> "SqliteStore":
+        """Open the collection for documents that were taken back from this one."""
+        return SqliteStore(self._path, self._name + QUARANTINE, busy_seconds=self._busy_seconds)
 
     def export(self) -> Iterator[IndexedDocument]:
         """Yield every document with all its parts, by id. Equal knowledge gives an equal stream."""

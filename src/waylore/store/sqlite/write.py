@@ -11,7 +11,16 @@ import numpy as np
 from waylore.store import rows as columns
 from waylore.store import vectors
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
-from waylore.store.receipts import bind_entry, bind_record, get_now, mark_recorded, read_entry, read_record
+from waylore.store.protocol import NO_DIGESTS
+from waylore.store.receipts import (
+    bind_entry,
+    bind_record,
+    get_now,
+    list_write_entries,
+    mark_recorded,
+    read_entry,
+    read_record,
+)
 from waylore.store.rows import Change
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.delete import delete_documents
@@ -26,15 +35,22 @@ SQL = load_queries("waylore.store.sqlite")
 
 
 def write(
-    db: apsw.Connection, name: str, documents: Sequence[IndexedDocument], *, author: Author, model: str | None
+    db: apsw.Connection,
+    name: str,
+    documents: Sequence[IndexedDocument],
+    *,
+    author: Author,
+    model: str | None,
+    verb: Verb = "write",
 ) -> int:
-    """Write new and changed documents, and return their number."""
+    """Write new and changed documents, and return their number; with the verb `release` only new ones."""
     into = read_collection(db, name)
     stored = run_by_ids(db, "digests", [c.document.id for c in documents], collection=into.row)
     check_changes(author, (row[-2:] for row in stored))
     known = {id_.hex(): (row, digest) for id_, row, digest, *_ in stored}
     fresh = {c.document.id: (c, bytes.fromhex(c.digest)) for c in admit_documents(author, documents)}
-    changed = [(c, digest) for id_, (c, digest) in fresh.items() if id_ not in known or known[id_][1] != digest]
+    kept = known if verb == "release" else {id_ for id_, (_, digest) in known.items() if digest == fresh[id_][1]}
+    changed = [each for id_, each in fresh.items() if id_ not in kept]
     if not changed:
         return 0
     change = Change()
@@ -44,23 +60,33 @@ def write(
     changed += [fresh[id_] for id_ in removed if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into, change)
-    labels = [columns.dump_labels(c.document.labels) for c, _ in changed]
-    before = [row[3] for row in stored if row[0].hex() in replaced]
-    add_entry(db, into.row, "write", author, [c.document.id for c, _ in changed], before=before, after=labels)
+    before = {id_.hex(): labels for id_, _, _, labels, _ in stored}
+    labels = {c.document.id: columns.dump_labels(c.document.labels) for c, _ in changed}
+    for entry in list_write_entries(labels, before, verb):
+        add_entry(db, into.row, entry.verb, author, entry.documents, before=entry.before, after=entry.after)
     return len(changed)
 
 
-def forget(db: apsw.Connection, name: str, documents: Sequence[str], *, author: Author) -> Receipt:
-    """Remove documents and return a receipt."""
+def forget(
+    db: apsw.Connection,
+    name: str,
+    documents: Sequence[str],
+    *,
+    author: Author,
+    verb: Verb = "forget",
+    digests: Mapping[str, str] = NO_DIGESTS,
+) -> Receipt:
+    """Remove documents and return a receipt. Those with another digest than a given one stay."""
     of = read_collection(db, name)
-    stored = run_by_ids(db, "digests", documents, collection=of.row)
+    found = run_by_ids(db, "digests", documents, collection=of.row)
+    stored = [row for row in found if digests.get(row[0].hex(), row[2].hex()) == row[2].hex()]
     check_changes(author, (row[-2:] for row in stored))
     rows = [row for _, row, *_ in stored]
     change = Change()
     receipt = delete_documents(db, of, rows, change)
     if rows:
         _update_counters(db, of, change)
-        add_entry(db, of.row, "forget", author, receipt.documents, before=[row[3] for row in stored])
+        add_entry(db, of.row, verb, author, receipt.documents, before=[row[3] for row in stored])
     if rows and of.statistics.documents + change.documents == 0:
         set_model(db, of.row, None, None)  # an empty collection has no model, like a new one
     return receipt

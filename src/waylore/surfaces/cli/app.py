@@ -72,6 +72,7 @@ COMMANDS = {
     "backup": CommandEntry(OPERATE, "operate:backup"),
     "restore": CommandEntry(OPERATE, "operate:restore"),
     "audit": CommandEntry(OPERATE, "maintain:audit"),
+    "quarantine": CommandEntry(OPERATE, "forget:quarantine"),
     "doctor": CommandEntry(OPERATE, "doctor:doctor"),
     "config": CommandEntry(OPERATE, "doctor:config"),
     "completion": CommandEntry(OPERATE, "doctor:completion"),

@@ -1,8 +1,9 @@
-"""`waylore forget`: remove documents, or what they say about a name, and show what is gone."""
+"""`waylore forget` and `quarantine`: remove documents, or what they say about a name, and show what is gone."""
 
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +29,7 @@ from waylore.surfaces.cli.options import (
     UserName,
     find_documents,
     list_under,
+    load_settings,
     open_for_change,
 )
 from waylore.surfaces.terminal import figures
@@ -63,7 +65,11 @@ def forget(
         bool, typer.Option("--statements", help="With --about: remove only the sentences with the name.")
     ] = False,
     expired: Annotated[
-        bool, typer.Option("--expired", help="Only expired documents; of all users without --user.")
+        bool,
+        typer.Option(
+            "--expired",
+            help="Only expired documents, and those older than retention.days; of all users without --user.",
+        ),
     ] = False,
     ignore: Annotated[
         bool, typer.Option("--ignore", help="Do not add these files again: list them in .wayloreignore.")
@@ -95,6 +101,7 @@ def forget(
             until=until,
             matching=matching,
             expired=expired,
+            older_than=_get_age(store, collection) if expired else None,
             dry_run=dry_run,
         )
         named = _find_about(memory, about, user) if about else ()
@@ -116,6 +123,43 @@ def forget(
     _print(receipt, named, found, remains, ignored, is_dry=dry_run, as_json=as_json)
     if remains:
         raise typer.Exit(1)
+
+
+def _get_age(store: str, collection: str) -> timedelta | None:
+    """Return the age at which the settings let documents of the collection expire."""
+    settings = load_settings(store, collection)
+    return settings.retention.get_age(settings.collection)
+
+
+def quarantine(
+    author: Annotated[
+        str, typer.Argument(metavar="[AUTHOR]", help="Author, as `waylore audit` shows it.", show_default=False)
+    ] = "",
+    release: Annotated[bool, typer.Option("--release", help="Bring the documents back.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget the documents in quarantine for good.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List authors with documents in quarantine.")] = False,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take back all documents that an author wrote, until they are released.
+
+    Example: `waylore quarantine key:4f1c2a9be07d3351`
+    """
+    if bool(author) == list_ or release + forget + list_ > 1:
+        raise typer.BadParameter("name an AUTHOR, with --release or --forget if you like, or use --list alone")
+    with open_for_change(store, collection, with_models=False) as memory:
+        if list_:
+            authors = memory.list_quarantined()
+            lines = [Text(f"{to_line(name)}: {shown.count(n, 'document')}") for name, n in authors.items()]
+            print_result(authors, Group(*lines) if lines else "no documents in quarantine", as_json)
+            return
+        call = memory.release if release else memory.forget_quarantined if forget else memory.quarantine
+        receipt = call(author)
+    done = "released" if release else "forgotten" if forget else "taken back"
+    kinds = ", ".join(shown.count(len(ids), name) for ids, name in _name_kinds(receipt))
+    kept = f"; {shown.count(len(receipt.missing), 'document')} added again meanwhile, kept in quarantine"
+    print_result(wire.Receipt.of(receipt).model_dump(), f"{done}: {kinds}{kept if receipt.missing else ''}", as_json)
 
 
 def _find_about(memory: Waylore, names: Sequence[str], user: str) -> tuple[NamedDocument, ...]:

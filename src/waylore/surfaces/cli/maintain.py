@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -126,6 +126,7 @@ def _export_to_stdout(memory: Waylore) -> None:
 def audit(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of entries, the newest ones.")] = 50,
     author: Annotated[str, typer.Option("--author", metavar="NAME", help="Only changes of this author.")] = "",
+    keys: Annotated[bool, typer.Option("--keys", help="Changes of the service's API keys instead.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Check that no entry was changed or taken out.")] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -137,21 +138,52 @@ def audit(
 
     Example: `waylore audit --author key:4f1c --verify`
     """
-    with open_without_models(store, collection) as memory:
-        entries = list(_list_entries(memory))
-    broken = find_break(entries) if verify else None
-    shown_entries = [entry for entry in entries if author in ("", entry.author)][-limit:]
-    rows = [entry.to_dict() for entry in shown_entries]
+    with _open_log(store, collection, of_keys=keys) as log:
+        entries = _list_newest(log, limit, author)
+        broken = find_break(_list_entries(log)) if verify else None
+    rows = [entry.to_dict() for entry in entries]
     result = {"entries": rows, "broken_at": broken.number if broken else None} if verify else rows
-    print_result(result, figures.render_audit(shown_entries, is_whole=broken is None if verify else None), as_json)
+    print_result(result, figures.render_audit(entries, is_whole=broken is None if verify else None), as_json)
     if broken:
         raise typer.Exit(1)
 
 
-def _list_entries(memory: Waylore) -> Iterator[AuditEntry]:
-    """Yield all entries of the audit log, oldest first."""
+class AuditLog(Protocol):
+    """A collection, or the registry of API keys."""
+
+    def audit(self, *, after: int, limit: int) -> tuple[AuditEntry, ...]:
+        """Return entries after a number, oldest first."""
+        ...
+
+
+@contextmanager
+def _open_log(store: str, collection: str, *, of_keys: bool) -> Iterator[AuditLog]:
+    if not of_keys:
+        with open_without_models(store, collection) as memory:
+            yield memory
+        return
+    from waylore.service.registry.open import open_registry  # noqa: PLC0415 (other commands do not need it)
+
+    with report_errors(), closing(open_registry(load_settings(store, collection).store)) as registry:
+        yield registry
+
+
+def _list_newest(log: AuditLog, limit: int, author: str) -> list[AuditEntry]:
+    """Return the newest entries, those of an author if one is given. Reads from the end, no further than needed."""
+    found = list[AuditEntry]()
+    page = log.audit(after=-AUDIT_PAGE, limit=AUDIT_PAGE)
+    while page and len(found) < limit:
+        found[:0] = [entry for entry in page if author in ("", entry.author)]
+        first = page[0].number
+        earlier = log.audit(after=max(first - 1 - AUDIT_PAGE, 0), limit=AUDIT_PAGE) if first > 1 else ()
+        page = tuple(entry for entry in earlier if entry.number < first)  # old ones may be deleted
+    return found[-limit:]
+
+
+def _list_entries(log: AuditLog) -> Iterator[AuditEntry]:
+    """Yield all entries of an audit log, oldest first."""
     last = 0
-    while page := memory.audit(after=last, limit=AUDIT_PAGE):
+    while page := log.audit(after=last, limit=AUDIT_PAGE):
         yield from page
         last = page[-1].number
 

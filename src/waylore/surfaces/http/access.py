@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 from typing import Annotated, Any, TypeVar
+from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response, Security
 from fastapi.routing import APIRoute
@@ -35,9 +36,10 @@ from waylore.service.callers import (
 from waylore.service.registry.protocol import CachedResponse, IdempotencyKey, Registry, Scope
 from waylore.service.service import Service
 from waylore.service.shares import SERVICE
-from waylore.store.receipts import record_as
+from waylore.store.receipts import get_request_id, record_as
 from waylore.surfaces.http.problems import RETRY_SOON
 from waylore.surfaces.http.responses import COMMON_STATUSES, describe_problems
+from waylore.types.results import Receipt
 
 log = logging.getLogger(__name__)
 BEARER = HTTPBearer(auto_error=False, description="An API key (`waylore_…`), or a token of the OpenID provider.")
@@ -131,6 +133,11 @@ class CollectionAccess:
     async def write(self, call: Callable[[Waylore], T]) -> T:
         """Run a call that writes to the collection in a thread, as the caller."""
         return await self.service.run_on_collection(self.caller.author, self.collection, call, is_writing=True)
+
+    async def forget(self, call: Callable[[Waylore], Receipt]) -> Receipt:
+        """Run a call that removes documents, and store its receipt under the id of the request, or a new one."""
+        with record_as(get_request_id() or uuid4().hex):
+            return await self.write(call)
 
 
 def _require_scope(scope: Scope) -> Callable[[Service, Caller, str], Awaitable[CollectionAccess]]:

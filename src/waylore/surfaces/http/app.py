@@ -44,6 +44,7 @@ ROUTERS = (
     uploads.router,
     jobs.router,
     keys.router,
+    keys.audit_router,
     router,
 )
 PAGES = Path(__file__).parent / "pages"
@@ -180,6 +181,7 @@ TAGS = {
     "search": "Search, context for a model, explanations, and the graph around an entity.",
     "jobs": "Background jobs: uploaded files, and work on whole collections.",
     "keys": "API keys, for administrators.",
+    "audit": "What was changed, by whom and when, for administrators.",
     "health": "Liveness and readiness of the service.",
 }
 HEADERS = {

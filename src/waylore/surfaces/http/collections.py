@@ -1,4 +1,4 @@
-"""Routes for collections: list, create, describe, count and delete them."""
+"""Routes for collections: list, create, describe, count, audit and delete them, and take back documents."""
 
 from datetime import UTC, datetime
 
@@ -10,6 +10,7 @@ from waylore.service.callers import make_not_found_error, require
 from waylore.service.jobs.work import delete_documents
 from waylore.service.registry.protocol import ALL_COLLECTIONS, RegisteredCollection
 from waylore.surfaces.http.access import (
+    IDEMPOTENT,
     AdminAccess,
     CollectionName,
     CurrentCaller,
@@ -17,18 +18,21 @@ from waylore.surfaces.http.access import (
     ReadAccess,
     create_router,
 )
-from waylore.surfaces.http.requests import Cursor, Limit, NewCollection
+from waylore.surfaces.http.requests import After, AuthorBody, Cursor, Limit, NewCollection
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
+    AuditPage,
     CollectionInfo,
     CollectionPage,
+    Quarantine,
+    cut_log,
     cut_page,
     describe_problems,
     make_cursor,
     make_json_response,
     read_cursor,
 )
-from waylore.surfaces.wire import Statistics
+from waylore.surfaces.wire import Receipt, Statistics
 
 router = create_router("collections", "/v1/collections")
 
@@ -86,6 +90,7 @@ async def delete_collection(access: AdminAccess) -> None:
     service, name = access.service, access.collection
     await service.run_on_jobs(access.caller.id, lambda jobs: jobs.cancel_all(name))
     await access.write(_delete_documents)
+    await access.write(_empty_quarantine)
     await service.run_on_registry(access.caller.id, lambda registry: registry.remove_collection(name), is_writing=True)
     service.collection_cache.pop(name, None)
     await access.write(_delete_documents)  # documents added in the meantime
@@ -95,6 +100,46 @@ async def delete_collection(access: AdminAccess) -> None:
 async def get_stats(access: ReadAccess) -> Response:
     """Return the size of a collection, and the embedding model that it was made with."""
     return make_json_response((await access.run(lambda waylore: waylore.stats())).to_dict())
+
+
+@router.get("/{collection}/audit", tags=["audit"])
+async def audit_collection(
+    access: AdminAccess, after: After = 0, cursor: Cursor = None, limit: Limit = 100
+) -> AuditPage:
+    """List what was changed in a collection, by whom and when, oldest first. It has ids of documents and no content."""
+    secret, name = access.service.secret, f"audit {access.collection}"
+    start = int(read_cursor(secret, name, cursor)[0]) if cursor else after
+    entries = await access.run(lambda waylore: waylore.audit(after=start, limit=limit + 1))
+    return cut_log(secret, name, entries, limit)
+
+
+@router.get("/{collection}/quarantine")
+async def list_quarantined(access: AdminAccess) -> Quarantine:
+    """List the authors whose documents are in quarantine, each with the number of documents."""
+    return Quarantine(authors=await access.run(lambda waylore: waylore.list_quarantined()))
+
+
+@router.post("/{collection}/quarantine", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
+async def quarantine_author(access: AdminAccess, body: AuthorBody) -> Receipt:
+    """Take back all documents that an author wrote, until they are released. The receipt lists what was removed."""
+    return Receipt.of(await access.forget(lambda waylore: waylore.quarantine(body.author)))
+
+
+@router.post("/{collection}/quarantine/release", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
+async def release_author(access: AdminAccess, body: AuthorBody) -> Receipt:
+    """Bring back the documents of an author. `missing` lists those that stay, because they were added again."""
+    return Receipt.of(await access.write(lambda waylore: waylore.release(body.author)))
+
+
+@router.post("/{collection}/quarantine/forget", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
+async def forget_quarantined(access: AdminAccess, body: AuthorBody) -> Receipt:
+    """Forget the documents of an author in quarantine for good. The receipt lists what was removed."""
+    return Receipt.of(await access.write(lambda waylore: waylore.forget_quarantined(body.author)))
+
+
+def _empty_quarantine(waylore: Waylore) -> None:
+    for author in check_each(waylore.list_quarantined()):
+        waylore.forget_quarantined(author)
 
 
 def _delete_documents(waylore: Waylore) -> None:

@@ -1,11 +1,10 @@
 """Routes for documents and facts: add, list, read and forget them, verify a receipt, and export a collection."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated
-from uuid import uuid4
 
 from anyio import CancelScope
 from fastapi import Query, Response
@@ -17,7 +16,6 @@ from waylore.deadline import restart_deadline
 from waylore.engine.waylore import Waylore
 from waylore.errors import NotFound
 from waylore.lengths import MAX_TITLE
-from waylore.store.receipts import get_request_id, record_as
 from waylore.surfaces.http.access import IDEMPOTENT, CollectionAccess, ReadAccess, WriteAccess, create_router
 from waylore.surfaces.http.requests import (
     TEXT_PATTERN,
@@ -151,7 +149,7 @@ async def get_document(access: ReadAccess, document: DocumentId, user: OfUser = 
 @router.delete("/documents/{document}", dependencies=[IDEMPOTENT])
 async def forget_document(access: WriteAccess, document: DocumentId, user: OfUser = "") -> Receipt:
     """Forget a document with everything that no other document supports. The receipt lists what was removed."""
-    receipt = await _forget(access, lambda waylore: waylore.forget(document, user=user))
+    receipt = await access.forget(lambda waylore: waylore.forget(document, user=user))
     if not receipt.documents:
         raise _make_not_found_error(document)
     return Receipt.of(receipt)
@@ -160,6 +158,7 @@ async def forget_document(access: WriteAccess, document: DocumentId, user: OfUse
 @router.post("/documents/forget", dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
     """Forget documents by id or address, or by scope, time or expiry. The receipt lists `missing` names."""
+    age = access.service.settings.retention.get_age(access.collection)
 
     def forget(waylore: Waylore) -> types.Receipt:
         return waylore.forget(
@@ -171,10 +170,11 @@ async def forget_documents(access: WriteAccess, body: ForgetRequest) -> Receipt:
             until=body.until,
             matching=body.matching,
             expired=body.expired,
+            older_than=age if body.expired else None,
             dry_run=body.dry_run,
         )
 
-    return Receipt.of(await _forget(access, forget))
+    return Receipt.of(await access.forget(forget))
 
 
 @router.get("/receipts/{receipt}")
@@ -234,12 +234,6 @@ async def export_collection(access: ReadAccess) -> Response:
     stack = ExitStack()
     lines = await access.run(lambda _: _open_export(stack, access))
     return ClosingStream(_stream(stack, access, lines), media_type="application/x-ndjson")
-
-
-async def _forget(access: CollectionAccess, forget: Callable[[Waylore], types.Receipt]) -> types.Receipt:
-    """Forget documents, and store the receipt under the id of the request, or a new one."""
-    with record_as(get_request_id() or uuid4().hex):
-        return await access.write(forget)
 
 
 def _make_not_found_error(document: str) -> NotFound:

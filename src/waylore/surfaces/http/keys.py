@@ -1,4 +1,4 @@
-"""Routes for API keys, for administrators: create, list, rotate and revoke them.
+"""Routes for API keys, for administrators: create, list, rotate and revoke them, and list their changes.
 
 Callers cannot grant more than they have. An administrator of some collections, of some labels or of a user manages the
 keys of those; other keys do not exist for this caller.
@@ -12,25 +12,39 @@ from pydantic import Field
 from waylore.errors import Forbidden, NotFound
 from waylore.service.callers import COLLECTION_NAME_PATTERN, Caller
 from waylore.service.keys import USER_PATTERN, make_key, mark_revoked, rotate_secret
-from waylore.service.registry.protocol import Key, Scope
+from waylore.service.registry.protocol import Key, Registry, Scope
 from waylore.service.service import Service
 from waylore.surfaces.http.access import AdminCaller, CurrentService, create_router
-from waylore.surfaces.http.requests import Body, Cursor, Limit, Line, Time, Whole, describe_id, make_id_check
+from waylore.surfaces.http.requests import (
+    After,
+    Body,
+    Cursor,
+    Limit,
+    Line,
+    Time,
+    Whole,
+    describe_id,
+    make_id_check,
+)
 from waylore.surfaces.http.responses import (
     BODY_STATUSES,
+    AuditPage,
     IssuedKey,
     KeyInfo,
     KeyPage,
+    cut_log,
     cut_page,
     describe_problems,
     make_cursor,
     make_links,
     read_cursor,
 )
+from waylore.types.audit import AuditEntry
 from waylore.types.author import get_default_source
 from waylore.types.knowledge import Source
 
 router = create_router("keys", "/v1/keys")
+audit_router = create_router("audit", "/v1/audit")
 KEY_LINKS = make_links("rotateKey", "revokeKey", key="$response.body#/info/id")
 KeyId = Annotated[str, make_id_check("key", r"^[0-9a-f]{16}$"), describe_id("key", r"^[0-9a-f]{16}$")]
 
@@ -97,7 +111,7 @@ async def create_key(service: CurrentService, caller: AdminCaller, body: NewKey)
     )
     if not caller.can_grant(key):
         raise Forbidden("collections, labels and max_source must be within those of your own key; leave the others out")
-    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
+    await _store_key(service, caller, key)
     return IssuedKey(info=KeyInfo.of(key), token=token)
 
 
@@ -120,6 +134,23 @@ async def revoke_key(service: CurrentService, caller: AdminCaller, key: KeyId) -
     return KeyInfo.of(revoked)
 
 
+@audit_router.get("")
+async def audit_keys(
+    service: CurrentService, caller: AdminCaller, after: After = 0, cursor: Cursor = None, limit: Limit = 100
+) -> AuditPage:
+    """List changes of the keys that you may manage, oldest first. A page may have fewer entries than its limit."""
+    start = int(read_cursor(service.secret, "audit", cursor)[0]) if cursor else after
+
+    def read(registry: Registry) -> tuple[tuple[AuditEntry, ...], dict[str, Key | None]]:
+        entries = registry.audit(after=start, limit=limit + 1)
+        return entries, {id_: registry.get_key(id_) for id_ in {entry.key for entry in entries}}
+
+    entries, keys = await service.run_on_registry(caller.id, read)
+    page = cut_log(service.secret, "audit", entries, limit)
+    own = {id_ for id_, key in keys.items() if key and caller.can_grant(key)}
+    return AuditPage(entries=[entry for entry in page.entries if entry.key in own], next=page.next)
+
+
 async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
     key = await service.run_on_registry(caller.id, lambda registry: registry.get_key(id_))
     if key is None or not caller.can_grant(key):
@@ -128,5 +159,5 @@ async def _find_key(service: Service, caller: Caller, id_: str) -> Key:
 
 
 async def _store_key(service: Service, caller: Caller, key: Key) -> None:
-    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key), is_writing=True)
+    await service.run_on_registry(caller.id, lambda registry: registry.set_key(key, author=caller.id), is_writing=True)
     service.api_keys.forget(key.id)

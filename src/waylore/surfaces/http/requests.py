@@ -142,6 +142,14 @@ Cursor = Annotated[
     Query(alias="cursor", pattern=CURSOR_PATTERN, max_length=8_000, description="`next` of the previous page."),
 ]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items in the page.")]
+After = Annotated[
+    int,
+    Query(
+        ge=-MAX_EXACT_INT,
+        le=MAX_EXACT_INT,
+        description="Number of the entry before the first page; -50 begins with the newest 50. A cursor overrides it.",
+    ),
+]
 
 
 SELECTING = (
@@ -379,6 +387,12 @@ class ExplainRequest(QuestionBody):
     """A question and one of its hits."""
 
     passage: Id
+
+
+class AuthorBody(Body):
+    """An author, as documents and the audit log name it."""
+
+    author: Line = Field(examples=["key:0123456789abcdef"])
 
 
 class NewCollection(Body):

@@ -23,7 +23,8 @@ from waylore.service.jobs import protocol as jobs
 from waylore.service.jobs.protocol import JobKind, JobState
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces.http.problems import Problem
-from waylore.surfaces.wire import AddReport, Document, Fact, ImportReport, Wire
+from waylore.surfaces.wire import AddReport, AuditEntry, Document, Fact, ImportReport, Wire
+from waylore.types import audit
 from waylore.types.knowledge import Source
 
 STATUS_DESCRIPTIONS: dict[int, str] = {
@@ -118,6 +119,19 @@ class VerificationResult(Wire):
     left: list[str]
 
 
+class AuditPage(Wire):
+    """Changes, oldest first; `next` is the cursor of the next page, null on the last."""
+
+    entries: list[AuditEntry]
+    next: str | None
+
+
+class Quarantine(Wire):
+    """The number of documents in quarantine of each author."""
+
+    authors: dict[str, int]
+
+
 class KeyInfo(Wire):
     """A key, without its secret."""
 
@@ -171,6 +185,13 @@ CURSOR_PATTERN = r"^[A-Za-z0-9_-]+$"
 def cut_page(rows: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
     """Return the rows of a page, and the last of them if another row follows. One row more than `limit` was read."""
     return rows[:limit], rows[limit - 1] if len(rows) > limit else None
+
+
+def cut_log(secret: bytes, list_name: str, entries: Sequence[audit.AuditEntry], limit: int) -> AuditPage:
+    """Return a page of an audit log. One entry more than `limit` was read."""
+    page, end = cut_page(entries, limit)
+    more = make_cursor(secret, list_name, (str(end.number), "")) if end else None
+    return AuditPage(entries=[AuditEntry.of(entry) for entry in page], next=more)
 
 
 def make_cursor(secret: bytes, list_name: str, last: tuple[str, str]) -> str:

@@ -60,8 +60,9 @@ def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Gro
     table = Table("when", "author", "what", Column("documents", justify="right"), "labels", box=None, header_style=DIM)
     for entry in entries:
         labels = " → ".join(", ".join(each) or "public" for each in _list_labels(entry))
-        when = entry.at.strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(when, to_line(entry.author), entry.verb, f"{entry.count:,}", to_line(labels))
+        when, count = entry.at.strftime("%Y-%m-%d %H:%M:%S"), "" if entry.key else f"{entry.count:,}"
+        what = f"{entry.verb.replace('_', ' ')} {entry.key}".rstrip()
+        table.add_row(when, to_line(entry.author), what, count, to_line(labels))
     verdicts = {True: ("the log is whole", "green"), False: ("an entry was changed or taken out", "bold red")}
     checked = [] if is_whole is None else [Text(*verdicts[is_whole])]
     return Group(table if entries else Text("no changes"), *checked)
@@ -69,9 +70,10 @@ def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Gro
 
 def _list_labels(entry: AuditEntry) -> list[tuple[str, ...]]:
     """Return the labels of changed documents; those before and after if they differ."""
-    if entry.verb == "forget":
+    if entry.verb in ("forget", "expire", "quarantine"):
         return [entry.labels_before]
-    is_changed = entry.labels_before and entry.labels_before != entry.labels_after
+    is_new = entry.verb in ("write", "release", "create_key")
+    is_changed = entry.labels_before != entry.labels_after and not is_new
     return [entry.labels_before, entry.labels_after] if is_changed else [entry.labels_after]
 
 

@@ -17,7 +17,8 @@ NAMES = """
     searchCollection renderContext explainHit
     listFacts getRelated getConnection listEntities getTimeline getProfile listChanges getProvenance
     uploadFile importFile startJob listJobs getJob cancelJob followJob
-    listKeys createKey rotateKey revokeKey
+    listKeys createKey rotateKey revokeKey auditKeys auditCollection
+    quarantineAuthor releaseAuthor forgetQuarantined listQuarantined
     checkLiveness checkReadiness
 """.split()  # a renamed operation breaks the programs that call it
 

@@ -344,8 +344,11 @@ VALUES (%(collection)s, %(number)s, %(at)s, %(author)s, %(request)s, %(verb)s, %
   %(labels_after)s, %(hash)s)
 
 -- name: audit
+-- A negative number of an entry counts from the end.
 SELECT number, at, author, request, verb, count, documents, labels_before, labels_after, hash FROM audit
-WHERE collection = %(collection)s AND number > %(after)s ORDER BY number LIMIT %(limit)s
+WHERE collection = %(collection)s AND number > %(after)s + CASE WHEN %(after)s < 0
+  THEN coalesce((SELECT max(number) FROM audit WHERE collection = %(collection)s), 0) ELSE 0 END
+ORDER BY number LIMIT %(limit)s
 
 -- name: set_fingerprint
 INSERT INTO files (collection, id, uri, fingerprint) SELECT %s, * FROM unnest(%b::uuid[], %b::text[], %b::text[])

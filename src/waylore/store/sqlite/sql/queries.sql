@@ -247,8 +247,11 @@ INSERT INTO audit (collection, number, at, author, request, verb, count, documen
 VALUES (:collection, :number, :at, :author, :request, :verb, :count, :documents, :labels_before, :labels_after, :hash)
 
 -- name: audit
+-- A negative number of an entry counts from the end.
 SELECT number, at, author, request, verb, count, documents, labels_before, labels_after, hash FROM audit
-WHERE collection = :collection AND number > :after ORDER BY number LIMIT :limit
+WHERE collection = :collection AND number > :after + CASE WHEN :after < 0
+  THEN coalesce((SELECT max(number) FROM audit WHERE collection = :collection), 0) ELSE 0 END
+ORDER BY number LIMIT :limit
 
 -- name: set_fingerprint
 INSERT INTO files (collection, uri, fingerprint) VALUES (?, ?, ?)
@@ -261,8 +264,9 @@ DELETE FROM files WHERE (collection, uri) IN (
   FROM documents WHERE row IN carray(:rows))
 
 -- name: export_documents
+-- Of all users and labels, by id. A negative limit is none.
 SELECT d.row, d.id, d.title, d.uri, d.source, d.metadata, d.labels, d.recorded_at, d.user, d.agent, d.session, d.at, d.expires_at, d.author
-FROM documents d WHERE d.collection = :collection ORDER BY d.id
+FROM documents d WHERE d.collection = :collection AND d.id > :after ORDER BY d.id LIMIT :limit
 
 -- name: enrichments
 -- What `waylore enrich` added to the passages of documents.

@@ -45,6 +45,24 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 -- name: use_key
 UPDATE waylore_service.keys SET used = %(at)s WHERE id = %(id)s
 
+-- name: lock_keys
+-- Of two changes of keys, the second waits for the first, because its entry follows from that of the first.
+SELECT pg_advisory_xact_lock(2003789428, 6)
+
+-- name: last_audit
+SELECT number, hash FROM waylore_service.audit ORDER BY number DESC LIMIT 1
+
+-- name: add_audit
+INSERT INTO waylore_service.audit (number, at, author, request, verb, key, labels_before, labels_after, hash)
+VALUES (%(number)s, %(at)s, %(author)s, %(request)s, %(verb)s, %(key)s, %(labels_before)s, %(labels_after)s, %(hash)s)
+
+-- name: audit
+-- A negative number of an entry counts from the end. The columns are those of the log of a collection, and the key.
+SELECT number, at, author, request, verb, 0, ''::bytea, labels_before, labels_after, hash, key FROM waylore_service.audit
+WHERE number > %(after)s + CASE WHEN %(after)s < 0
+  THEN coalesce((SELECT max(number) FROM waylore_service.audit), 0) ELSE 0 END
+ORDER BY number LIMIT %(limit)s
+
 -- name: collections
 -- Collections after a name: all, or those in a list of names in JSON.
 SELECT name, description, created FROM waylore_service.collections

@@ -43,6 +43,19 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, colle
 -- name: use_key
 UPDATE registry_keys SET used = :at WHERE id = :id
 
+-- name: last_audit
+SELECT number, hash FROM registry_audit ORDER BY number DESC LIMIT 1
+
+-- name: add_audit
+INSERT INTO registry_audit (number, at, author, request, verb, key, labels_before, labels_after, hash)
+VALUES (:number, :at, :author, :request, :verb, :key, :labels_before, :labels_after, :hash)
+
+-- name: audit
+-- A negative number of an entry counts from the end. The columns are those of the log of a collection, and the key.
+SELECT number, at, author, request, verb, 0, x'', labels_before, labels_after, hash, key FROM registry_audit
+WHERE number > :after + CASE WHEN :after < 0 THEN coalesce((SELECT max(number) FROM registry_audit), 0) ELSE 0 END
+ORDER BY number LIMIT :limit
+
 -- name: collections
 -- Collections after a name: all, or those in a list of names in JSON.
 SELECT name, description, created FROM registry_collections

@@ -1,0 +1,135 @@
+"""Take back what one author wrote, and release it again.
+
+Documents are copied to another collection of the same database, whose name ends in `QUARANTINE`, and then forgotten in
+their own. So nothing that reads a collection has to leave them out: they are not in it. A run that is killed in between
+leaves documents in both collections, never in none, and the next run continues.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from waylore.errors import ModelMismatch
+from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS
+from waylore.indexing.pipeline import split_into_batches
+from waylore.store.protocol import QUARANTINE, Store
+from waylore.store.receipts import record_as
+from waylore.store.rows import group_pairs
+from waylore.types.audit import Verb
+from waylore.types.author import Author
+from waylore.types.identity import make_enrichment_uri
+from waylore.types.knowledge import IndexedDocument
+from waylore.types.results import Receipt
+from waylore.types.search import Filter
+
+ENRICHMENT = make_enrichment_uri("")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A document: its author, its user, and the document that it adds facts to, if a model made it."""
+
+    id: str
+    author: str
+    user: str
+    base: str
+
+
+def take_back(store: Store, wrote: str, *, author: Author) -> Receipt:
+    """Move all documents of an author to the quarantine, with what models added to them, and return a receipt.
+
+    A document that is changed meanwhile stays.
+    """
+    with closing(store.open_quarantine()) as quarantine:
+        found = list(_list_written(store))
+        own = {each.id for each in found if each.author == wrote}
+        digests = _copy([each for each in found if own & {each.id, each.base}], store, quarantine, author=author)
+        receipt = store.forget(list(digests), author=author, verb="quarantine", digests=digests)
+        changed = digests.keys() - set(receipt.documents)
+        _forget(quarantine, changed, author=author)
+    return receipt
+
+
+def release(store: Store, wrote: str, *, author: Author) -> Receipt:
+    """Move documents of an author back, and return a receipt of what left the quarantine.
+
+    A document whose id is stored again with another content stays in quarantine, and is in `missing`.
+    """
+    with closing(store.open_quarantine()) as quarantine:
+        ids = _copy(_select_quarantined(quarantine, wrote), quarantine, store, author=author, verb="release")
+        here, there = store.digests(list(ids)), quarantine.digests(list(ids))
+        back = [id_ for id_ in ids if here.get(id_) == there.get(id_)]
+        receipt = _forget(quarantine, back, author=author)
+    return replace(receipt, missing=tuple(sorted(ids.keys() - set(back))))
+
+
+def forget_quarantined(store: Store, wrote: str, *, author: Author) -> Receipt:
+    """Remove documents of an author from the quarantine for good, and return a receipt."""
+    with closing(store.open_quarantine()) as quarantine:
+        chosen = [each.id for each in _select_quarantined(quarantine, wrote)]
+        return quarantine.forget(chosen, author=author)
+
+
+def count_quarantined(store: Store) -> dict[str, int]:
+    """Return the number of documents in quarantine for each author whose documents were taken back, by name."""
+    with closing(store.open_quarantine()) as quarantine:
+        return dict(sorted(Counter(owner for owner, _ in _list_owners(quarantine)).items()))
+
+
+def _forget(quarantine: Store, documents: Iterable[str], *, author: Author) -> Receipt:
+    with record_as(""):  # the request is recorded in the collection itself
+        return quarantine.forget(list(documents), author=author)
+
+
+def _copy(
+    documents: Sequence[_Written], source: Store, target: Store, *, author: Author, verb: Verb = "write"
+) -> dict[str, str]:
+    """Copy documents in batches, and return their digests as they were before they were read."""
+    if documents:
+        _check_models(source, target)
+    digests = dict[str, str]()
+    for batch in split_into_batches(documents, BATCH_DOCUMENTS):
+        digests |= source.digests([each.id for each in batch])
+        with record_as(""):
+            target.write(_read(source, batch), author=author, model=source.statistics().model, verb=verb)
+    return digests
+
+
+def _read(store: Store, documents: Sequence[_Written]) -> list[IndexedDocument]:
+    of_user: Mapping[str, list[str]] = group_pairs((each.user, each.id) for each in documents)
+    read = (store.get_indexed_documents(ids, where=Filter(user=user)) for user, ids in of_user.items())
+    return [indexed for found in read for indexed in found.values()]
+
+
+def _check_models(source: Store, target: Store) -> None:
+    one, other = source.statistics(), target.statistics()
+    if other.documents and one.model != other.model:
+        raise ModelMismatch(
+            f"the collection and its quarantine have vectors of different models, {one.model} and {other.model}: give "
+            f"both the same with `waylore reembed --collection NAME` and NAME{QUARANTINE}, and try again"
+        )
+
+
+def _list_written(store: Store) -> Iterator[_Written]:
+    """Yield all documents of a store, by id."""
+    last = ""
+    while page := store.list_all_documents(after=last):
+        for each in page:
+            base = each.uri.removeprefix(ENRICHMENT) if each.uri.startswith(ENRICHMENT) else ""
+            yield _Written(each.id, each.author, each.user, base)
+        last = page[-1].id
+
+
+def _list_owners(quarantine: Store) -> Iterator[tuple[str, _Written]]:
+    """Yield the documents in quarantine, each with the author whose release brings it back.
+
+    What a model added to a document goes with the document if both are there.
+    """
+    found = {each.id: each for each in _list_written(quarantine)}
+    for each in found.values():
+        yield found.get(each.base, each).author, each
+
+
+def _select_quarantined(quarantine: Store, wrote: str) -> list[_Written]:
+    return [each for owner, each in _list_owners(quarantine) if owner == wrote]

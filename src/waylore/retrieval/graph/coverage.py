@@ -84,7 +84,8 @@ class _TermFinder:
     def find(self, text: str) -> set[int]:
         """Return the places of the wanted terms in a text. Names and predicates repeat, so that each is split once."""
         if text not in self._known:
-            words = self._word.findall(text.lower()) if text.isascii() else [text]
+            plain, other = (text, []) if text.isascii() else _split_off(text)
+            words = {*self._word.findall(plain.lower()), *other}
             self._known[text] = {self._place[t] for word in words for t in terms(word) if t in self._place}
         return self._known[text]
 
@@ -97,6 +98,12 @@ class _TermFinder:
                 for place in self.find(text):
                     marks[row, place] = 1.0
         return marks
+
+
+def _split_off(text: str) -> tuple[str, list[str]]:
+    """Return the text without the words that are not ASCII, and these words."""
+    words = text.split()
+    return " ".join(word for word in words if word.isascii()), [word for word in words if not word.isascii()]
 
 
 def compute_coverage(

@@ -25,6 +25,7 @@ from waylore.retrieval.graph.features import (
     compute_second_features,
     find_bridges,
 )
+from waylore.text import terms
 from waylore.types.columns import to_fact_columns, to_mention_columns
 from waylore.types.identity import entity_id
 from waylore.types.knowledge import Fact, Mention, Passage, Vector
@@ -339,3 +340,15 @@ def test_weights_of_long_pages_count_as_far_as_candidates_share_pages(candidates
     assert left == pytest.approx((3.0 - weight) / 2)  # long pages have no weight for it
     assert weight == 1.0 if pages == candidates else 1.0 < weight <= 3.0
     assert weight == 3.0 or candidates - pages < LONG_SHARE * candidates
+
+
+PIECES = ["harbour", "Harbours", "Łódź", "Café", "é", "e\u0301", "\u0301", "東京", "ß", "K", "İzmir", "10–12", "x²"]
+GAPS = [" ", "", "-", "\n", "\u00a0", "\u2003", "\u3000", "\x1c", "\u200b", "\u00b4", "_"]
+
+
+@given(st.lists(st.sampled_from([*PIECES, *GAPS]) | st.text(max_size=4), max_size=12).map("".join))
+def test_terms_of_a_candidate_are_those_of_its_text(text: str) -> None:
+    wanted = sorted({*terms(text), "harbour"})[:20]
+    counted = TermCounts(100, dict.fromkeys(wanted, 1))
+    found = find_coverage(counted, [Passage("0", "", text)], to_fact_columns({}))
+    assert {term for term, has in zip(found.terms, found.texts[0], strict=True) if has} == {*terms(text)} & {*wanted}

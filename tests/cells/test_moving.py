@@ -30,6 +30,7 @@ from waylore.cells.sync import delete_all, is_equal, sync_stores
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
 from waylore.store.protocol import NO_FINGERPRINTS, Store
 from waylore.store.sqlite.store import SqliteStore
+from waylore.testing.scopes import say
 from waylore.testing.world import (
     KING,
     MODEL,
@@ -45,6 +46,7 @@ from waylore.testing.world import (
 from waylore.types.audit import Verb
 from waylore.types.author import OWNER, Author
 from waylore.types.knowledge import IndexedDocument, NewFact
+from waylore.types.search import Filter
 
 KILLS = 20
 TESTS = Path(__file__).parents[1]
@@ -112,6 +114,17 @@ def test_versions_grow_across_moves(federation: Federation) -> None:
             store.write([note(7, len(seen))], author=OWNER, model=MODEL)
             seen.append(store.version())
         assert seen == sorted(set(seen))
+
+
+def test_move_copies_documents_of_users_and_labels(federation: Federation) -> None:
+    with open_stores(federation, "notes") as store:
+        store.write([say("The falcon flew.", user="ann"), say("A mill.", user="ben")], author=OWNER, model=MODEL)
+        store.write([page("Only for staff.", labels=["staff"])], author=OWNER, model=MODEL)
+        before = list(store.export())
+        moved(federation, "west")
+        assert in_cell(federation, "west") == before == list(store.export())
+        assert in_cell(federation, "east") == []
+        assert len(store.lexical("falcon", top_k=9, where=Filter(user="ann"))) == 1
 
 
 def test_move_copies_vectors(federation: Federation) -> None:

@@ -14,13 +14,13 @@ from datetime import datetime
 import numpy as np
 
 from waylore.errors import StoreError
-from waylore.store.protocol import Store
+from waylore.store.protocol import Store, read_whole_documents
 from waylore.store.rows import group_pairs
 from waylore.types.author import OWNER
 from waylore.types.identity import get_file
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Vector
+from waylore.types.search import Filter
 
-Position = tuple[str, str]  # URI and id of a document
 VECTOR_TOLERANCE = 1e-2  # difference allowed in each number of a vector: engines store different precision
 
 
@@ -29,10 +29,10 @@ def sync_stores(source: Store, target: Store, batch: int, *, compare_rows: bool 
     if _has_other_model(source, target):
         delete_all(target, batch)
     changed = 0
-    after: Position | None = ("", "")
+    after: str | None = ""
     while after is not None:
-        here = source.list_documents(after=after, limit=batch)
-        last = (here[-1].uri, here[-1].id) if len(here) == batch else None
+        here = source.list_all_documents(after=after, limit=batch)
+        last = here[-1].id if len(here) == batch else None
         there = list(_list_between(target, after, last, batch))
         changed += _sync_page(source, target, here, there, compare_rows=compare_rows)
         after = last
@@ -50,7 +50,7 @@ def _copy_weights(source: Store, target: Store) -> int:
 
 def delete_all(store: Store, batch: int) -> None:
     """Delete all documents of a store."""
-    while documents := store.list_documents(limit=batch):
+    while documents := store.list_all_documents(limit=batch):
         store.forget([document.id for document in documents], author=OWNER)
 
 
@@ -65,14 +65,14 @@ def _has_other_model(source: Store, target: Store) -> bool:
     return bool(other.documents) and one.model != other.model
 
 
-def _list_between(store: Store, after: Position, last: Position | None, batch: int) -> Iterator[Document]:
-    """Yield the documents of a store between two positions, sorted by URI and id."""
-    while page := store.list_documents(after=after, limit=batch):
+def _list_between(store: Store, after: str, last: str | None, batch: int) -> Iterator[Document]:
+    """Yield the documents of a store whose ids are between two ids."""
+    while page := store.list_all_documents(after=after, limit=batch):
         for document in page:
-            if last is not None and (document.uri, document.id) > last:
+            if last is not None and document.id > last:
                 return
             yield document
-        after = (page[-1].uri, page[-1].id)
+        after = page[-1].id
 
 
 # -- a page --------------------------------------------------------------------------------------------
@@ -88,13 +88,13 @@ def _sync_page(
     equal = _find_equal_documents(source, target, here, there)
     equal -= _find_in_stale_files(source, target, [d for d in here if d.id in equal])
     if compare_rows and equal:
-        equal = _find_equal_rows(source, target, equal)
-    changed = [id_ for id_ in ids if id_ not in equal]
+        equal = _find_equal_rows(source, target, [document for document in here if document.id in equal])
+    changed = [document for document in here if document.id not in equal]
     if changed:
         _copy(source, target, changed)
     _copy_fingerprints(source, target, here)
     if compare_rows:
-        _copy_uses(source, target, ids)
+        _copy_uses(source, target, here)
     return len(changed) + len(deleted)
 
 
@@ -108,17 +108,24 @@ def _find_equal_documents(
     return {id_ for id_ in same if id_ in digests and digests[id_] == others.get(id_)}
 
 
-def _find_equal_rows(source: Store, target: Store, ids: set[str]) -> set[str]:
+def _find_equal_rows(source: Store, target: Store, documents: Sequence[Document]) -> set[str]:
     """Return the ids of documents whose rows are all equal in both stores."""
-    one, other = source.get_indexed_documents(list(ids)), target.get_indexed_documents(list(ids))
-    return {id_ for id_ in ids if id_ in one and id_ in other and is_same(one[id_], other[id_])}
+    of_users = _group_by_user(documents)
+    one, other = (read_whole_documents(store, of_users) for store in (source, target))
+    return {id_ for id_ in one if id_ in other and is_same(one[id_], other[id_])}
 
 
-def _copy(source: Store, target: Store, ids: Sequence[str]) -> None:
+def _group_by_user(documents: Sequence[Document]) -> dict[str, list[str]]:
+    """Return document ids by user."""
+    return group_pairs((document.user, document.id) for document in documents)
+
+
+def _copy(source: Store, target: Store, documents: Sequence[Document]) -> None:
     """Replace documents in the target, then read them back and compare them."""
-    written = source.get_indexed_documents(ids)
+    of_users, ids = _group_by_user(documents), [document.id for document in documents]
+    written = read_whole_documents(source, of_users)
     target.write(list(written.values()), author=OWNER, model=source.statistics().model, replacing=ids)
-    stored = target.get_indexed_documents(list(written))
+    stored = read_whole_documents(target, of_users)
     wrong = [id_ for id_ in written if id_ not in stored or not is_same(written[id_], stored[id_])]
     if wrong:
         raise StoreError(
@@ -171,13 +178,14 @@ def _copy_fingerprints(source: Store, target: Store, documents: Sequence[Documen
         target.write([], author=OWNER, model=source.statistics().model, fingerprints=changed)
 
 
-def _copy_uses(source: Store, target: Store, documents: Sequence[str]) -> None:
+def _copy_uses(source: Store, target: Store, documents: Sequence[Document]) -> None:
     """Count in the target the uses of facts that it lacks."""
-    ids = list({f.id for c in source.get_indexed_documents(documents).values() for f in c.facts})
-    wanted = source.facts(ids, statuses=STATUSES)
-    stored = target.facts(ids, statuses=STATUSES)
-    for at, facts in _find_missing_uses(wanted, stored).items():
-        target.count_uses(facts=facts, at=at)
+    for user, own in _group_by_user(documents).items():
+        ids = list({f.id for c in read_whole_documents(source, {user: own}).values() for f in c.facts})
+        where = Filter(user=user)
+        wanted, stored = (store.facts(ids, statuses=STATUSES, where=where) for store in (source, target))
+        for at, facts in _find_missing_uses(wanted, stored).items():
+            target.count_uses(facts=facts, at=at)
 
 
 def _find_missing_uses(wanted: Mapping[str, Fact], stored: Mapping[str, Fact]) -> dict[datetime, list[str]]:

@@ -6,22 +6,20 @@ leaves documents in both collections, never in none, and the next run continues.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from waylore.errors import ModelMismatch
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS
 from waylore.indexing.pipeline import split_into_batches
-from waylore.store.protocol import QUARANTINE, Store
+from waylore.store.protocol import QUARANTINE, Store, read_whole_documents
 from waylore.store.receipts import record_as
 from waylore.store.rows import group_pairs
 from waylore.types.audit import Verb
 from waylore.types.author import Author
 from waylore.types.identity import make_enrichment_uri
-from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
-from waylore.types.search import Filter
 
 ENRICHMENT = make_enrichment_uri("")
 
@@ -92,14 +90,9 @@ def _copy(
     for batch in split_into_batches(documents, BATCH_DOCUMENTS):
         digests |= source.digests([each.id for each in batch])
         with record_as(""):
-            target.write(_read(source, batch), author=author, model=source.statistics().model, verb=verb)
+            read = read_whole_documents(source, group_pairs((each.user, each.id) for each in batch))
+            target.write(list(read.values()), author=author, model=source.statistics().model, verb=verb)
     return digests
-
-
-def _read(store: Store, documents: Sequence[_Written]) -> list[IndexedDocument]:
-    of_user: Mapping[str, list[str]] = group_pairs((each.user, each.id) for each in documents)
-    read = (store.get_indexed_documents(ids, where=Filter(user=user)) for user, ids in of_user.items())
-    return [indexed for found in read for indexed in found.values()]
 
 
 def _check_models(source: Store, target: Store) -> None:

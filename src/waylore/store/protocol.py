@@ -458,3 +458,9 @@ class Store(Protocol):
     def activate_model(self, model: str, *, author: Author) -> bool:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         ...
+
+
+def read_whole_documents(store: Store, of_users: Mapping[str, Sequence[str]]) -> dict[str, IndexedDocument]:
+    """Return documents by id with all their parts. `of_users` has their ids by user, because a filter has one user."""
+    read = (store.get_indexed_documents(ids, where=Filter(user=user)) for user, ids in of_users.items())
+    return {id_: indexed for found in read for id_, indexed in found.items()}

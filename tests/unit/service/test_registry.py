@@ -10,7 +10,7 @@ from waylore.store.postgres import setup as postgres_setup
 from waylore.store.sql import load_migrations, load_queries
 from waylore.store.sqlite import file as sqlite_file
 
-POSTGRES_ONLY = {"lock_migrations"}
+POSTGRES_ONLY = {"lock_migrations", "lock_keys"}
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def _find_problem(options: argparse.Namespace) -> str:
 
 def _create_embedder(options: argparse.Namespace, create_default: Callable[[], Embedder | None]) -> Embedder | None:
     is_named = options.embedder or options.model
-    return load_embedder(options.embedder, options.model) if is_named else create_default()
+    return load_embedder(options.embedder, options.model, options.name) if is_named else create_default()
 
 
 def create_parser(prog: str) -> argparse.ArgumentParser:

@@ -335,7 +335,7 @@ def index_training_folders(
     With `has_known_items`, questions that are made from the pages follow.
     """
     embedder = create_embedder(options)
-    with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
+    with open_cached(load_embedder(options.embedder, options.model, options.name), options.vectors) as model:
         for folder in list_folders(options.folders):
             questions = [q for q in read_questions(folder / QUESTIONS, folder.name) if q.split == TRAINING_SPLIT]
             with choose_store(folder.name, model.embedder, None, None) as (address, collection):

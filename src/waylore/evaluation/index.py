@@ -75,6 +75,7 @@ def add_embedder_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the embedder, the caches and the store of the sets."""
     parser.add_argument("--embedder", choices=("fastembed", "model2vec", "hashing"), default="fastembed")
     parser.add_argument("--model", type=Path, help="Folder with the embedder's weights; without it they are downloaded")
+    parser.add_argument("--name", help="Name that fastembed has for the model in that folder; default: bge-small")
     parser.add_argument("--vectors", type=Path, help="Folder for cached vectors")
     parser.add_argument("--folder", type=Path, help="Folder for the stores of sets or folders, which are reused")
     parser.add_argument(
@@ -86,20 +87,23 @@ def add_embedder_options(parser: argparse.ArgumentParser) -> None:
 
 def create_embedder(options: argparse.Namespace) -> Embedder:
     """Create the embedder that the options name."""
-    embedder = load_embedder(options.embedder, options.model)
+    embedder = load_embedder(options.embedder, options.model, options.name)
     is_cached = options.vectors and options.embedder != "hashing"
     return CachedEmbedder(embedder, options.vectors) if is_cached else embedder
 
 
-def load_embedder(kind: str | None, path: Path | None) -> Embedder:
-    """Load the embedder of a kind (None means fastembed), with its default model or the model in `path`."""
+def load_embedder(kind: str | None, path: Path | None, name: str | None = None) -> Embedder:
+    """Load the embedder of a kind (None means fastembed), with its default model or the model in `path`.
+
+    `name` is the name that fastembed has for the model in `path`, by which it knows how to run it.
+    """
     if kind == "hashing":
         return HashingEmbedder(quiet=True)
     if path is not None and not path.exists():
         raise ConfigError(f"no model in {path}; pass the folder of its weights")
     if kind == "model2vec":
         return Model2VecEmbedder() if path is None else Model2VecEmbedder(path)
-    return FastEmbedder(path=path, threads=1)
+    return FastEmbedder(name, path=path, threads=1) if name else FastEmbedder(path=path, threads=1)
 
 
 def extract_from_text(dataset: Dataset, extractor: Extractor) -> Dataset:

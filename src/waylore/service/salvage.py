@@ -60,7 +60,7 @@ class Shape:
 
 TYPES = {int: "i", str: "t", bytes: "b", float: "f", type(None): "n"}
 SHAPES = {
-    "collections": Shape("nti[nt][ni]i{8}[nb]?", 14, (None,)),
+    "collections": Shape("nti[nt][ni]i{8}(?:[nb]t?)?", 15, (None, "")),
     "documents": Shape("nibiitttttib[tin]{0,6}", 18, ("", "", "", None, None, "")),
     "passages": Shape("nibibiittiit[tin]{0,4}", 16, ("", "", None, None)),
     "entities": Shape("nibti", 5),

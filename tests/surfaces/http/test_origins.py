@@ -36,6 +36,9 @@ BODIES: dict[str, Any] = {
     "uploadFile": {"text": "Planted."},
     "importFile": {"subject": "a", "predicate": "is", "object": "planted"},
     "startJob": {"kind": "forget"},
+    "quarantineAuthor": {"author": "key:other"},
+    "releaseAuthor": {"author": "key:other"},
+    "forgetQuarantined": {"author": "key:other"},
 }
 ARGUMENTS: dict[str, Any] = {
     "memory_search": {"query": SECRET},

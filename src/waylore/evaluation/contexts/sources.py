@@ -42,7 +42,7 @@ class ContextSource:
 
 def open_folders(options: argparse.Namespace) -> Iterator[ContextSource]:
     """Yield each folder, open until the next one."""
-    with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
+    with open_cached(load_embedder(options.embedder, options.model, options.name), options.vectors) as model:
         for folder in list_folders(options.folders, options.only):
             asked = [q for q in read_questions(folder / QUESTIONS, folder.name) if options.split in ("", q.split)]
             questions = list(spread(list(list_folder_questions(asked)), options.sample))

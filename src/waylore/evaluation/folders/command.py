@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     """Measure the folders that the options name; print the tables and write the JSON."""
     methods: list[str | Recipe] = [*choose_methods(options.recipes or ()), *map(make_fusion, options.fusions)]
     folders = list_folders(options.folders, options.only)
-    with open_cached(load_embedder(options.embedder, options.model), options.vectors) as model:
+    with open_cached(load_embedder(options.embedder, options.model, options.name), options.vectors) as model:
         measurement = Measurement(model.name, earlier={file.stem: read_earlier(file) for file in options.beside})
         for folder in folders:
             questions = [q for q in read_questions(folder / QUESTIONS, folder.name) if options.split in ("", q.split)]

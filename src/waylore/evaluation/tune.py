@@ -33,7 +33,6 @@ from waylore.retrieval.graph.chain import compute_log_odds
 from waylore.retrieval.graph.features import ODDS, SECOND_FEATURES, blend_weights
 from waylore.store.protocol import Store
 from waylore.types.author import OWNER
-from waylore.types.columns import Numbers
 
 MADE = 200  # questions that are made from facts
 MADE_WEIGHT = 0.2  # of a made question beside those of an owner
@@ -108,13 +107,13 @@ def tune(
     asked = labelled if questions else made
     if len(asked) < MIN_QUESTIONS:
         raise ConfigError(_describe_lack(len(asked), is_labelled=bool(questions)))
-    others = made if labelled else []
-    before, after = np.zeros((2, len(asked)))
-    for fold in range(FOLDS):
-        weights, _ = _fit_best([each for i, each in enumerate(asked) if i % FOLDS != fold], others)
-        for i in range(fold, len(asked), FOLDS):
-            before[i], after[i] = _compute_recall(asked[i], SHIPPED), _compute_recall(asked[i], weights)
-    return _make_tuning(before, after, made, labelled, _fit_best(asked, others))
+    folds, penalty, others = _choose_fit(asked, made if labelled else [])
+    before = np.array([_compute_recall(example, SHIPPED) for example in asked])
+    after = np.array([_compute_recall(example, folds[i % FOLDS]) for i, example in enumerate(asked)])
+    weights = fit_correction([*asked, *others], [*SECOND_FEATURES], penalty)
+    difference = compute_difference(after, before)
+    means, is_better = (float(before.mean()), float(after.mean())), bool(labelled) and difference.low > 0
+    return Tuning(len(made), len(labelled), *means, difference, is_better, penalty, weights)
 
 
 def _read_made(store: Store, embedder: Embedder, progress: Progress) -> Iterator[Example]:
@@ -132,39 +131,30 @@ def _judge(example: Example) -> Example:
     return add_odds(example, *blend_weights(CHAIN.chain, example.long))
 
 
-def _fit_best(asked: Sequence[Example], made: Sequence[Example]) -> tuple[Weights, float]:
-    """Return the correction that is best on held-out questions, and its penalty; made questions count if they help."""
+def _choose_fit(asked: Sequence[Example], made: Sequence[Example]) -> tuple[list[Weights], float, Sequence[Example]]:
+    """Return the corrections without each fold, the penalty and the made questions that are best on held-out ones."""
     with_made = [replace(each, weight=MADE_WEIGHT) for each in made]
     choices = [(penalty, others) for others in ([], with_made)[: 2 if made else 1] for penalty in PENALTIES]
-    penalty, others = min(choices, key=lambda choice: _compute_held_out_loss(asked, choice[1], choice[0]))
-    return fit_correction([*asked, *others], [*SECOND_FEATURES], penalty), penalty
+    fits = [(_fit_folds(asked, others, penalty), penalty, others) for penalty, others in choices]
+    return min(fits, key=lambda fit: _compute_held_out_loss(asked, fit[0]))
 
 
-def _compute_held_out_loss(asked: Sequence[Example], made: Sequence[Example], penalty: float) -> float:
-    loss = 0.0
-    for fold in range(FOLDS):
-        others = [each for i, each in enumerate(asked) if i % FOLDS != fold]
-        weights = fit_correction([*others, *made], [*SECOND_FEATURES], penalty)
-        for example in asked[fold::FOLDS]:
-            odds = compute_log_odds(example.columns, weights)
-            loss += float(np.logaddexp(0.0, np.where(example.is_gold, -odds, odds)).sum())
-    return loss
+def _fit_folds(asked: Sequence[Example], made: Sequence[Example], penalty: float) -> list[Weights]:
+    """Return the corrections that are fitted without each fold of the questions."""
+    kept = [[each for i, each in enumerate(asked) if i % FOLDS != fold] for fold in range(FOLDS)]
+    return [fit_correction([*others, *made], [*SECOND_FEATURES], penalty) for others in kept]
+
+
+def _compute_held_out_loss(asked: Sequence[Example], folds: Sequence[Weights]) -> float:
+    odds = [compute_log_odds(example.columns, folds[i % FOLDS]) for i, example in enumerate(asked)]
+    signed = [np.where(example.is_gold, -each, each) for example, each in zip(asked, odds, strict=True)]
+    return float(np.logaddexp(0.0, np.concatenate(signed)).sum())
 
 
 def _compute_recall(example: Example, weights: Weights) -> float:
     """Return the share of the needed passages that are among the first."""
     best = np.argsort(-compute_log_odds(example.columns, weights), kind="stable")[:FIRST]
     return min(float(example.is_gold[best].sum()) / example.needed, 1.0)
-
-
-def _make_tuning(
-    before: Numbers, after: Numbers, made: Sequence[Example], labelled: Sequence[Example], fitted: tuple[Weights, float]
-) -> Tuning:
-    difference = compute_difference(after, before)
-    is_better = bool(labelled) and difference.low > 0
-    weights, penalty = fitted
-    means = float(before.mean()), float(after.mean())
-    return Tuning(len(made), len(labelled), *means, difference, is_better, penalty, weights)
 
 
 def _describe_lack(number: int, *, is_labelled: bool) -> str:

@@ -33,7 +33,9 @@ def run(options: argparse.Namespace) -> None:
     """Measure the folders that the options name; print the tables, and write the questions and the answers."""
     answers: list[MeasuredSet] = []
     named = options.embedder or options.model
-    with open_cached(load_embedder(options.embedder, options.model, options.name) if named else None, options.vectors) as model:
+    with open_cached(
+        load_embedder(options.embedder, options.model, options.name) if named else None, options.vectors
+    ) as model:
         for folder in list_folders(options.folders, options.only):
             questions = [each for each in list_questions(folder) if options.split in ("", each.split)]
             with open_memory(folder / FILES, model, options.folder, options.store) as memory:

@@ -1,9 +1,10 @@
 """Reorder hits with the caller's reranker, a model that reads question and passage together.
 
-It drops no hits. If the reranker fails, the search keeps the order of the hits and reports the failure.
+It drops no hits. What was superseded stays below what holds instead. If the reranker fails, the search keeps the order
+of the hits and reports the failure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -19,8 +20,19 @@ def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit,
         raise ModelError(f"the reranker returned {len(scores)} scores for {len(hits)} passages; check the reranker")
     if not all(map(isfinite, scores)):
         raise ModelError("the reranker returned a score that is not a finite number; check the reranker")
-    scored = sorted(zip(scores, hits, strict=True), key=lambda pair: (-pair[0], pair[1].passage.id))
-    return tuple(_apply_score(hit, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
+    known = {hit.passage.id: (hit, score) for hit, score in zip(hits, scores, strict=True)}
+    limits = {id_: _limit_score(id_, known) for id_ in known}
+    ordered = sorted(known, key=lambda id_: (-limits[id_][0], limits[id_][1], id_))
+    return tuple(_apply_score(known[id_][0], rank, limits[id_][0]) for rank, id_ in enumerate(ordered, start=1))
+
+
+def _limit_score(id_: str, known: Mapping[str, tuple[Hit, float]]) -> tuple[float, int]:
+    """Return the score of a hit, at most that of the hits that supersede it, and how many of these there are."""
+    scores: dict[str, float] = {}
+    while id_ in known and id_ not in scores:
+        hit, scores[id_] = known[id_]
+        id_ = hit.superseded_by.passage_id if hit.superseded_by else ""
+    return min(scores.values()), len(scores) - 1
 
 
 def _format_hit(hit: Hit) -> str:

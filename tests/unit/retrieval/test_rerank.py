@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from unit.retrieval.samples import make_fact, make_hit
 from waylore.errors import ModelError
 from waylore.retrieval.rerank import rerank
-from waylore.types.search import GraphPath, Hit, Placement, Step
+from waylore.types.search import GraphPath, Hit, Placement, Step, Superseder
+
+MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Scripted:
@@ -33,6 +36,17 @@ def test_rerank_sorts_by_score_then_id() -> None:
     hits = [placed("c", 0.9), placed("b", 0.8), placed("a", 0.7), placed("d", 0.6)]
     found = rerank(Scripted(0.1, 0.5, 0.5, 0.9), "who?", hits)
     assert [(h.passage.id, h.score) for h in found] == [("d", 0.9), ("a", 0.5), ("b", 0.5), ("c", 0.1)]
+
+
+@given(st.permutations([0.1, 0.4, 0.7, 0.9]))
+def test_superseded_hits_stay_below_what_holds_instead(scores: list[float]) -> None:
+    first, second, third, other = (placed(name, 0.5) for name in "abcd")
+    later = [Superseder(hit.passage.id, hit.text, None, "changed", MOMENT) for hit in (second, third)]
+    hits = [third, replace(second, superseded_by=later[1]), replace(first, superseded_by=later[0]), other]
+    found = rerank(Scripted(*scores), "who?", hits)
+    names = [hit.passage.id for hit in found if hit.passage.id != "d"]
+    assert names == ["c", "b", "a"]
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 
 def test_rerank_replaces_score_and_keeps_placements() -> None:

@@ -18,7 +18,9 @@ from tools.waiting import HANG_SECONDS
 
 from databases import create_database
 from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
+from waylore import Waylore
 from waylore.errors import ConfigError
+from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.service.spool import ORPHAN_AGE_SECONDS, Spool, UploadRejected, open_spool, save_upload
 from waylore.settings.sections import HttpSettings
 
@@ -50,6 +52,20 @@ async def wait_for_job(asked: httpx.AsyncClient, started: httpx.Response) -> dic
 
 def list_files(tmp_path: Path) -> list[str]:
     return [path.name for path in (tmp_path / "spool").iterdir() if path.name != ".name"]
+
+
+async def test_removed_statements_of_an_upload_leave_no_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "memory.waylore"
+    async with open_client(make_settings(str(file), http={"upload_dir": tmp_path / "spool"})) as asked:
+        await wait_for_job(asked, await asked.put(f"{HERE}/uploads/docs/login.md", content=NOTE))
+    with Waylore.open(file, embedder=HashingEmbedder(quiet=True)) as memory:
+        [found] = memory.find_about("Mara")
+        receipt = memory.remove_statements("Mara", documents=[found.document.id])
+        assert memory.verify_forgotten(receipt) == ()
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
+    stored = b"".join(path.read_bytes() for path in files)
+    assert b"Sessions" in stored
+    assert b"mara" not in stored.lower()
 
 
 async def test_uploaded_file_can_be_searched(asked: httpx.AsyncClient, tmp_path: Path) -> None:

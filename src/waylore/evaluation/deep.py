@@ -121,7 +121,6 @@ def _judge(query: Query, embedder: Embedder, recipe: Recipe) -> Reads[tuple[Grap
     question, walk = yield from walk_from_text(query, recipe)
     question = replace(question, embedder=embedder)
     pool, _ = yield from load_candidates(question, walk, recipe)
-    assert query.vector is not None  # noqa: S101
     return question, walk, judge(pool, query, recipe)
 
 
@@ -132,13 +131,12 @@ def fit_choice(asked: Sequence[Asked], penalty: float) -> Weights:
 
 def compute_third(store: Store, embedder: Embedder, asked: Asked, choice: Weights, recipe: Recipe) -> Rows:
     """Return the features of the third judgement of a question."""
-    pool, vector = asked.judgement.pool, asked.query.query.vector
-    assert vector is not None  # noqa: S101
+    pool, query = asked.judgement.pool, asked.query.query
     scores = compute_log_odds(asked.pairs.columns, choice)
-    rewrites = choose_rewrites(asked.query.query.text, pool, asked.pairs, scores, recipe.deep)
+    rewrites = choose_rewrites(query.text, pool, asked.pairs, scores, recipe.deep)
     vectors = embed_queries(embedder, [rewrite.text for rewrite in rewrites])
     extended, _ = run_stage(store, extend_pool(asked.query, asked.walk, pool, vectors, recipe))
-    third, _ = judge_again(asked.judgement, extended, asked.query.query, rewrites, vectors, recipe)
+    third, _ = judge_again(asked.judgement, extended, query, rewrites, vectors, recipe)
     return Rows(third.columns, np.array([id_ in asked.gold for id_ in extended.ids], np.bool_))
 
 

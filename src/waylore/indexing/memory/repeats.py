@@ -17,7 +17,8 @@ from waylore.indexing.memory.known import KnownPassage, mark_known
 from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Wording, get_words, split_wordings
 from waylore.protocols import Embedder, Extractor
 from waylore.store.checks import admit_documents
-from waylore.store.protocol import Store
+from waylore.store.protocol import Store, read_whole_documents
+from waylore.store.rows import group_pairs
 from waylore.types.author import Author
 from waylore.types.identity import document_id
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Metadata, NewFact
@@ -163,10 +164,7 @@ def remember_facts(
     A fact with a single-valued predicate is new if another object was stated since it was stored.
     """
     documents = admit_documents(author, documents)
-    own: dict[str, IndexedDocument] = {}
-    for user in {d.document.user for d in documents}:
-        ids = [d.document.id for d in documents if d.document.user == user]
-        own |= store.get_indexed_documents(ids, where=Filter(user=user))
+    own = read_whole_documents(store, group_pairs((d.document.user, d.document.id) for d in documents))
     others = _find_assertions(store, documents)
     found = [_find_existing(d, own.get(d.document.id), others) for d in documents]
     known = [(d, was) for d, was in zip(documents, found, strict=True) if was and single_valued]

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from apsw import VFSFile
+from tools.waiting import HANG_SECONDS
 
 from store.earlier_layout import restore_rows
 from waylore.store.sql import load_migrations
-from waylore.store.sqlite import pages
+from waylore.store.sqlite import pages, vfs
 from waylore.store.sqlite.file import open_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.testing.world import KING, MODEL, QUEEN, SECRET, WORLD, day, page
@@ -179,6 +181,30 @@ def test_long_log_is_checkpointed(path: Path) -> None:
     assert max(sizes) < 2 * 8_192 * pages.MAX_LOG_PAGES
     assert any(after < before for before, after in pairwise(sizes))
     store.close()
+
+
+def test_log_that_begins_again_is_whole(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is slow to write the first bytes of a log that begins again: until then it has its old pages."""
+    is_writing, go_on = threading.Event(), threading.Event()
+
+    def write_slowly(log: VFSFile, data: bytes, offset: int) -> None:
+        if offset == 0:
+            is_writing.set()
+            go_on.wait(HANG_SECONDS)
+        VFSFile.xWrite(log, data, offset)
+
+    for number in range(3):
+        store.write([page(f"Edition {number}", uri="page")], author=OWNER, model=MODEL)
+    pages.checkpoint(str(path))
+    monkeypatch.setattr(vfs._LogFile, "xWrite", write_slowly, raising=False)
+    writer = threading.Thread(target=lambda: store.write([page("Edition 3", uri="page")], author=OWNER, model=MODEL))
+    writer.start()
+    assert is_writing.wait(HANG_SECONDS)
+    with closing(open_file(str(path))) as db:
+        lost = pages.count_lost_writes(db)
+    go_on.set()
+    writer.join()
+    assert lost == 0
 
 
 def test_file_of_first_schema_is_migrated(tmp_path: Path) -> None:

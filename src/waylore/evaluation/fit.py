@@ -195,7 +195,7 @@ def fit(questions: Sequence[Example], penalty: float, *, without: Collection[str
     second: list[Example] = []
     for fold in range(FOLDS // 2):
         held_out = fit_weights([q for i, q in enumerate(questions) if i % (FOLDS // 2) != fold], names, penalty)
-        second += [replace(q, columns=_compute_second_features(q, held_out)) for q in questions[fold :: FOLDS // 2]]
+        second += [replace(q, columns=compute_second_columns(q, held_out)) for q in questions[fold :: FOLDS // 2]]
     return {"first": first, "second": fit_weights(second, more, penalty)}
 
 
@@ -208,7 +208,7 @@ def fit_long_pages(questions: Sequence[Example], penalty: float, tables: Tables)
 
 def add_odds(question: Example, first: Weights, second: Weights) -> Example:
     """Return a question with the features of the second judgement, and with its log-odds as one more."""
-    columns = _compute_second_features(question, first)
+    columns = compute_second_columns(question, first)
     return replace(question, columns={**columns, ODDS: compute_log_odds(columns, second)})
 
 
@@ -240,12 +240,12 @@ def compute_held_out_losses(questions: Sequence[Example], penalty: float, fit_ta
         weights = fit_tables([q for q, other in zip(questions, parts, strict=True) if other != part], penalty)
         for i in (i for i, other in enumerate(parts) if other == part):
             q = questions[i]
-            odds = compute_log_odds(_compute_second_features(q, weights["first"]), weights["second"])
+            odds = compute_log_odds(compute_second_columns(q, weights["first"]), weights["second"])
             losses[i] = q.weight * np.logaddexp(0.0, np.where(q.is_gold, -odds, odds)).sum()
     return losses
 
 
-def _compute_second_features(question: Example, first: Weights) -> dict[str, Numbers]:
+def compute_second_columns(question: Example, first: Weights) -> dict[str, Numbers]:
     """Return the features of the second judgement after a first one with these weights."""
     odds = compute_log_odds(question.columns, first)
     return compute_second_features(question.columns, odds, question.bridges, question.coverage)

@@ -185,7 +185,7 @@ def describe_open_error(error: OSError) -> str:
 def describe_limit(limit: str, maximum: int, unit: str = "") -> str:
     """Return the reason for skipping a file that is beyond a limit; without `unit` the limit's name is used."""
     what = unit or limit.replace("_", " ")
-    return f"it has more than {maximum:,} {what}: split it, or raise Limits({limit}=…)"
+    return f"it has more than {maximum:,} {what}: split it, or raise the limit `{limit}`"
 
 
 def require_library(module: str, extra: str = "files") -> Any:

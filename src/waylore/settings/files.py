@@ -5,6 +5,7 @@ The places of the files are found in `settings.load`, and `settings.trust` decid
 
 import logging
 import tomllib
+from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from dotenv import dotenv_values
 
 from waylore.errors import ConfigError
 from waylore.project import PROJECT
-from waylore.settings.names import NAMES, PREFIX, TOOLS, Name, Values, flatten, get_variable, pick_settings
+from waylore.settings.names import Name, Values, find_unknown, flatten, pick_settings
 from waylore.settings.sections import Settings
 from waylore.settings.trust import find_guarded, mark_untrusted, record_trust
 from waylore.store.urls import parse_url
@@ -34,6 +35,12 @@ def read_folder_file(file: Path, record: Path) -> Values:
         return {}
     content = _read_bytes(file)
     return mark_untrusted(_parse(file, content), file, content, record)
+
+
+def warn_unknown(variables: Iterable[str], place: str) -> None:
+    """Log variables with our prefix that no setting has."""
+    for name in find_unknown(variables):
+        log.warning("%s in %s is not a setting; `waylore config` lists them", name, place)
 
 
 def trust_file(file: Path, record: Path) -> Values:
@@ -58,9 +65,7 @@ def _read_bytes(file: Path) -> bytes:
 
 def _parse_dotenv(content: bytes) -> Values:
     variables = dotenv_values(stream=StringIO(content.decode("utf-8", "replace")))
-    known = {*map(get_variable, NAMES), *TOOLS}
-    for unknown in sorted(name for name in variables if name.startswith(PREFIX) and name not in known):
-        log.warning("%s in .env is not a setting; `waylore config` lists them", unknown)
+    warn_unknown(variables, ".env")
     return pick_settings(variables)
 
 

@@ -23,13 +23,13 @@ from pydantic import SecretStr, ValidationError
 from waylore import legacy
 from waylore.errors import ConfigError
 from waylore.project import PROJECT, find_project_file
-from waylore.settings.files import DOTENV, read_file, read_folder_file
+from waylore.settings.files import DOTENV, read_file, read_folder_file, warn_unknown
 from waylore.settings.names import (
     NAMES,
     PREFIX,
-    TOOLS,
     Name,
     Values,
+    find_unknown,
     flatten,
     get_variable,
     pick_settings,
@@ -61,6 +61,7 @@ class Setting:
 def load(**options: Any) -> Settings:
     """Load the settings; `options` come first. A value that cannot be used raises an error that names its place."""
     places = _read_places(options)
+    warn_unknown(os.environ, "the environment")
     problems = [
         _describe_unknown(name, place) for place, values in places.items() for name in values if not _is_known(name)
     ]
@@ -142,8 +143,7 @@ def _mask_key(name: Name, value: Any) -> Any:
 
 def find_unknown_variables() -> tuple[str, ...]:
     """Return variables of the environment with our prefix that no setting has."""
-    known = {*map(get_variable, NAMES), *TOOLS}
-    return tuple(sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known))
+    return find_unknown(os.environ)
 
 
 def list_old_settings() -> tuple[tuple[str, str], ...]:

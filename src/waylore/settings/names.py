@@ -1,6 +1,6 @@
 """The names of settings: every one, its variable of the environment, and the values among variables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from waylore.settings.sections import Section, Settings
@@ -33,6 +33,12 @@ def get_variable(name: Name) -> str:
 def pick_settings(variables: Mapping[str, str | None]) -> Values:
     """Return the settings among variables."""
     return {name: variables[get_variable(name)] for name in NAMES if variables.get(get_variable(name)) is not None}
+
+
+def find_unknown(variables: Iterable[str]) -> tuple[str, ...]:
+    """Return the variables with our prefix that no setting has."""
+    known = {*map(get_variable, NAMES), *TOOLS}
+    return tuple(sorted(name for name in variables if name.startswith(PREFIX) and name not in known))
 
 
 def flatten(values: Mapping[str, Any]) -> Values:

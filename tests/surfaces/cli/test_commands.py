@@ -142,6 +142,12 @@ def test_search_explain_prints_trees(filled: Path) -> None:
     assert "└── Sessions —owner→ Mara" in shown
 
 
+def test_context_without_room_for_a_passage_says_so(filled: Path) -> None:
+    done = CliRunner().invoke(app, ("search", QUESTION, "--context", "--max-tokens", "3"))
+    assert (done.exit_code, done.stdout.strip()) == (0, "")
+    assert "no passage fits into 3 tokens; pass a larger --max-tokens" in done.stderr
+
+
 def test_search_context_stays_within_its_budget(filled: Path) -> None:
     made = run_json("search", QUESTION, "--context", "--layout", "passages", "--max-tokens", "60")
     assert made["tokens"] <= 60

@@ -57,6 +57,13 @@ def test_healthy_folder_has_no_problems(folder: Path) -> None:
     assert run("doctor").endswith("No problems found\n")
 
 
+def test_place_of_the_store_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "waylore.toml").write_text('[embedding]\nprovider = "hashing"\n')
+    monkeypatch.setenv("WAYLORE_STORE", "other.waylore")
+    [settings] = [finding.message for finding in run_checks() if finding.subject == "settings"]
+    assert settings == "from waylore.toml; the store is from: environment"
+
+
 def test_doctor_creates_no_files(folder: Path) -> None:
     found = list(run_checks())
     assert [(f.subject, f.remedy) for f in found if f.state == "note"][-1] == (

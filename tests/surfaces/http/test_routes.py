@@ -328,6 +328,12 @@ async def test_unknown_field_names_the_right_one(
     assert message in problem["detail"]
 
 
+async def test_blank_question_is_refused_in_words(on_file: httpx.AsyncClient) -> None:
+    answer = await on_file.post(f"{NOTES}/search", json={"query": " "})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "body.query: must not be empty"
+
+
 async def test_wrong_date_names_the_field(on_file: httpx.AsyncClient) -> None:
     done = await on_file.post(f"{NOTES}/search", json={"query": "x", "as_of": "yesterday"})
     assert done.status_code == 422

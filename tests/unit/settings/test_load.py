@@ -174,6 +174,21 @@ def test_unknown_variable_in_dotenv_is_a_warning(folder: Path, caplog: pytest.Lo
     assert "WAYLORE_STROE in .env is not a setting" in caplog.text
 
 
+def test_unknown_variable_of_the_environment_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WAYLORE_STROE", "x")
+    load()
+    assert "WAYLORE_STROE in the environment is not a setting" in caplog.text
+
+
+def test_relative_store_of_the_own_file_counts_from_that_file(folder: Path) -> None:
+    own = folder / "own" / "waylore"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text('store = "mine.waylore"\n')
+    assert load().store == str(own / "mine.waylore")
+
+
 def test_home_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     assert load(store="~/mine.waylore").store == "/home/ada/mine.waylore"

@@ -78,9 +78,7 @@ def _choose_format(source: Source, format_: str, day_first: bool | None) -> tupl
     with open_export(source) as export:
         name = _detect(export) if format_ == AUTO else format_
         if not name:
-            raise ConfigError(
-                f"the format of {source.uri} cannot be detected: pass format=, one of {', '.join(FORMATS)}"
-            )
+            raise ConfigError(f"the format of {source.uri} cannot be detected: name it, one of {', '.join(FORMATS)}")
         if name == WHATSAPP:
             day_first = decide_day_first(_read_texts(export), day_first=day_first)
         return name, day_first

@@ -143,7 +143,7 @@ def _describe_end(status: int, limits: Limits) -> str:
     if status == -signal.SIGXCPU:
         return _describe_time(limits)
     if status == OUT_OF_MEMORY:
-        return f"reading it takes more than {limits.memory:,} bytes of memory: split it, or raise Limits(memory=…)"
+        return f"reading it takes more than {limits.memory:,} bytes of memory: split it, or raise the limit `memory`"
     reason = signal.Signals(-status).name if status < 0 else f"status {status}"
     return f"it cannot be read: the process that read it ended with {reason}"
 
@@ -151,7 +151,7 @@ def _describe_end(status: int, limits: Limits) -> str:
 def _describe_time(limits: Limits) -> str:
     return (
         f"reading it takes more than {limits.seconds} seconds of processor time: split it, or raise the setting "
-        f"files.seconds or Limits(seconds=…)"
+        f"files.seconds or the limit `seconds`"
     )
 
 

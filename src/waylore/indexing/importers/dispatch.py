@@ -152,5 +152,5 @@ def _detect_format(source: Source) -> str:
         return by_suffix
     format_: str = _detect(source)
     if not format_:
-        raise ReadError(f"its format cannot be detected: pass format=, one of {', '.join(FORMATS)}")
+        raise ReadError(f"its format cannot be detected: name it, one of {', '.join(FORMATS)}")
     return format_

@@ -89,7 +89,7 @@ def read_lines(source: Source) -> Iterator[tuple[str, str | Skipped]]:
             uri = f"{source.uri}#line={number}"
             if len(line) > max_length:
                 _skip_line(file, line)
-                reason = f"it has more than {max_length:,} characters: split it, or raise Limits(line=…)"
+                reason = f"it has more than {max_length:,} characters: split it, or raise the limit `line`"
                 yield uri, Skipped(uri, reason)
             elif _ESCAPED.search(line):
                 yield uri, Skipped(uri, "it is not UTF-8: save the file as UTF-8")

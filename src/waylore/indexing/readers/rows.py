@@ -58,7 +58,7 @@ def read_lines(file: TextIO, source: Source) -> Iterator[str]:
     max_length = source.limits.line
     while line := file.readline(max_length + 1):
         if len(line) > max_length:
-            raise ReadError(f"a line has more than {max_length:,} characters: split it, or raise Limits(line=…)")
+            raise ReadError(f"a line has more than {max_length:,} characters: split it, or raise the limit `line`")
         yield line
 
 

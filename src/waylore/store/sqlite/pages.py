@@ -5,7 +5,8 @@ that opens and closes the file on its own drops SQLite's locks. This module know
 """
 
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from waylore.private_files import create_private
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.vfs import (
     DamagedPage,
+    blank_unallocated,
     find_unallocated,
     has_checksums,
     open_database,
@@ -27,6 +29,7 @@ from waylore.store.sqlite.vfs import (
 SQL = load_queries("waylore.store.sqlite")
 READER_WAIT_SECONDS = 0.5  # while a checkpoint waits for readers, no connection can write
 MAX_LOG_PAGES = 1_000  # a commit runs a checkpoint if the log has at least this many pages
+BUSY_TRIES, BUSY_PAUSE_SECONDS = 100, 0.01
 _LOCK_OFFSET = 1 << 30  # of the page that SQLite locks and never writes
 LOG_HEADER, FRAME_HEADER = 32, 24  # bytes in the log: once, and before each page
 _CHUNK_PAGES = 128  # pages per read
@@ -168,19 +171,21 @@ def check_log(db: apsw.Connection) -> None:
 
 
 def count_lost_writes(db: apsw.Connection) -> int:
-    """Count the commits in the log behind the last page that SQLite reads.
+    """Count the commits in the log behind the last page that SQLite reads, if the file does not have them.
 
     1 may be a write that a crash cut off and that nobody was told of. If two commits are whole beside each other, the
-    page before them was damaged later.
+    page before them was damaged later. A log that begins again still has its old pages, which were copied to the file.
     """
     db.pragma("schema_version")  # before its first read a connection does not know the log
     if measure_log(db.filename) <= LOG_HEADER:
         return 0
-    _, beginning = db.read("main", 1, 0, LOG_HEADER + FRAME_HEADER)
-    size, salts, read, lost = int(db.pragma("page_size")), find_salts(beginning), -1, [0]
-    while lost and read != (read := _count_read(db)):  # again if another process has written meanwhile
-        frames = enumerate(_read_frames(db, size, read), read)
-        lost = [place for place, frame in frames if frame[8:16] == salts and frame[4:8] != bytes(4)]
+    size, log, lost = int(db.pragma("page_size")), (-1, b""), [0]
+    while lost and log != (log := (_count_read(db), _read_salts(db))):  # again if another connection has written
+        unread = enumerate(_read_frames(db, size, log[0]), log[0])
+        frames = {place: frame for place, frame in unread if frame[8:16] == log[1]}
+        lost = [place for place, frame in frames.items() if frame[4:8] != bytes(4)]
+        if _are_copied(db, size, frames):
+            lost = []
     is_damaged = any(_are_joined(db, size, one, next_one) for one, next_one in pairwise(lost))
     return len(lost) if is_damaged else min(len(lost), 1)
 
@@ -197,9 +202,37 @@ def _are_joined(db: apsw.Connection, size: int, first: int, last: int) -> bool:
     )
 
 
+def _are_copied(db: apsw.Connection, size: int, frames: Mapping[int, bytes]) -> bool:
+    """Return whether the file has the last version of each page in this part of the log."""
+    content = size - db.reserve_bytes("main")
+    pages = {int.from_bytes(frame[:4], "big"): place for place, frame in frames.items()}
+    try:
+        return all(
+            blank_unallocated(_read_logged(db, size, place), number)[:content]
+            == db.read("main", 0, (number - 1) * size, size)[1][:content]
+            for number, place in pages.items()
+        )
+    except DamagedPage:
+        return False
+
+
+def _read_logged(db: apsw.Connection, size: int, place: int) -> bytes:
+    return db.read("main", 1, LOG_HEADER + place * (FRAME_HEADER + size) + FRAME_HEADER, size)[1]
+
+
 def _count_read(db: apsw.Connection) -> int:
     """Return how many pages SQLite reads from the log."""
+    for _ in range(BUSY_TRIES - 1):
+        with suppress(apsw.BusyError):  # another connection is writing the index of the log; SQLite does not wait here
+            return max(0, db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
+        time.sleep(BUSY_PAUSE_SECONDS)
     return max(0, db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
+
+
+def _read_salts(db: apsw.Connection) -> bytes:
+    """Return the salts of the log. They change when the log begins again after a checkpoint."""
+    _, beginning = db.read("main", 1, 0, LOG_HEADER + FRAME_HEADER)
+    return find_salts(beginning)
 
 
 def find_salts(beginning: bytes) -> bytes:

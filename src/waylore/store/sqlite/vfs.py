@@ -88,6 +88,13 @@ def find_unallocated(page: bytes, number: int) -> slice:
     return slice(at + header + 2 * cells, content or 65_536)
 
 
+def blank_unallocated(page: bytes, number: int) -> bytearray:
+    """Return a page as it is written to the file: bytes that belong to no row are 0."""
+    blank, middle = bytearray(page), find_unallocated(page, number)
+    blank[middle] = bytes(middle.stop - middle.start)
+    return blank
+
+
 def _read_page_bytes(header: bytes) -> int:
     """Return the length of a page, from the beginning of a file; 0 if its pages have no checksums."""
     length = int.from_bytes(header[16:18], "big")
@@ -123,9 +130,7 @@ class _PageFile(VFSFile):
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         """Write a page with its checksum, and blank bytes that belong to no row."""
         number = offset // len(data) + 1
-        page = bytearray(data)
-        middle = find_unallocated(data, number)
-        page[middle] = bytes(middle.stop - middle.start)
+        page = blank_unallocated(data, number)
         if number == 1:
             self._page_bytes = _read_page_bytes(data)
         elif not self._page_bytes:

@@ -4,7 +4,7 @@ They check settings, models, store, collection and disk. They create no file, up
 stored content unless they are asked to; but every page of a file is compared with its checksum.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +15,7 @@ from waylore.protocols import Embedder
 from waylore.settings.load import (
     find_unknown_variables,
     list_old_settings,
+    list_settings,
     load,
     suggest,
 )
@@ -40,7 +41,7 @@ def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
         remedy = "trust only files whose origin you know" if is_untrusted else "edit the file or variable that it names"
         yield Finding("settings", "wrong", str(error), remedy)
         return
-    yield Finding("settings", "good", _describe_source())
+    yield Finding("settings", "good", _describe_source(settings, options))
     yield from _check_readers()
     embedder, of_models = _check_models(settings)
     yield from of_models
@@ -149,6 +150,9 @@ def _get_first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _describe_source() -> str:
+def _describe_source(settings: Settings, options: Mapping[str, Any]) -> str:
+    """Return the place of the settings; the place of the store too, if it is another one."""
     file = find_project_file()
-    return f"from {file}" if file.is_file() else f"no {PROJECT}; defaults and variables are used"
+    place = next(each.source for each in list_settings(settings, **options) if each.name == "store")
+    general = f"from {file}" if file.is_file() else f"no {PROJECT}; defaults and variables are used"
+    return general if place in (str(file), "default") else f"{general}; the store is from: {place}"

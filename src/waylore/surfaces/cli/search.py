@@ -87,6 +87,8 @@ def search(
         if context:
             made = memory.context(result, layout=layout, max_tokens=max_tokens)
             print_result(made.to_dict() if as_json else None, made.text, as_json)
+            if result.hits and not made.text:
+                typer.echo(f"waylore: no passage fits into {max_tokens} tokens; pass a larger --max-tokens", err=True)
         else:
             people = shown.render_result(result, time.perf_counter() - started, explained=explain)
             print_result(result.to_dict(explain=explain) if as_json else None, people, as_json)

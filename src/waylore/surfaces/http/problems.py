@@ -146,6 +146,8 @@ def _describe(detail: Mapping[str, Any], known: Collection[str]) -> FieldError:
     """Describe an error without the value: it may be secret, or half of a character that JSON cannot hold."""
     place = [str(part) for part in detail["loc"]]
     message = str(detail["msg"]).removeprefix("Value error, ")
+    if detail["type"] == "string_pattern_mismatch" and not str(detail["input"]).strip():
+        message = "must not be empty"
     if detail["type"] == "extra_forbidden":
         is_top = len(place) == 2
         message = describe_unknown("field", place[-1], known) if is_top else f"unknown field {place[-1]}"

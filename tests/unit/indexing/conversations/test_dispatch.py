@@ -94,7 +94,7 @@ def test_other_files_are_refused_with_the_list_of_formats(tmp_path: Path, conten
     path = write(tmp_path / "file.txt", content)
     with pytest.raises(ConfigError) as raised:
         read_conversations(path)
-    assert str(raised.value).endswith(f"cannot be detected: pass format=, one of {', '.join(FORMATS)}")
+    assert str(raised.value).endswith(f"cannot be detected: name it, one of {', '.join(FORMATS)}")
 
 
 def test_unknown_formats_and_paths_are_refused_at_once(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_long_files_are_skipped(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Mara: Hello\n" * 100)
     assert read(path, limits=Limits(bytes=1_000)) == (
         [],
-        {"": "it has more than 1,000 bytes: split it, or raise Limits(bytes=…)"},
+        {"": "it has more than 1,000 bytes: split it, or raise the limit `bytes`"},
     )
 
 
@@ -282,7 +282,9 @@ def test_zip_bombs_are_refused_whatever_size_they_state(tmp_path: Path) -> None:
     assert list(skipped) == ["/boats/2025-03-05.json"]
     honest = write_zip(tmp_path / "honest.zip", {**SLACK, "boats/2025-03-05.json": bomb})
     _, skipped = read(honest, limits=Limits(bytes=1_000_000))
-    assert skipped == {"/boats/2025-03-05.json": "it has more than 1,000,000 bytes: split it, or raise Limits(bytes=…)"}
+    assert skipped == {
+        "/boats/2025-03-05.json": "it has more than 1,000,000 bytes: split it, or raise the limit `bytes`"
+    }
 
 
 def test_all_parts_of_a_zip_file_share_one_limit(tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_all_parts_of_a_zip_file_share_one_limit(tmp_path: Path) -> None:
     _, skipped = read(path, limits=Limits(bytes=1_000, unpacked_bytes=10_000))
     assert len(skipped) == 17  # eleven files of 902 bytes fit
     assert set(skipped.values()) == {
-        "it has more than 10,000 unpacked bytes: split it, or raise Limits(unpacked_bytes=…)"
+        "it has more than 10,000 unpacked bytes: split it, or raise the limit `unpacked_bytes`"
     }
 
 

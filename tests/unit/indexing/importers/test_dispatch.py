@@ -111,7 +111,7 @@ def test_format_is_detected(name: str, content: str, format_: str, tmp_path: Pat
 def test_undetected_format_is_skipped_with_remedy(content: str, tmp_path: Path) -> None:
     found, skipped = import_content(tmp_path / "a.jsonl", content)
     assert (found, list(skipped)) == ([], [""])
-    assert skipped[""].endswith(f"pass format=, one of {', '.join(FORMATS)}")
+    assert skipped[""].endswith(f"name it, one of {', '.join(FORMATS)}")
 
 
 def test_folder_without_tables_is_skipped(tmp_path: Path) -> None:

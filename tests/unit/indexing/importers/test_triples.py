@@ -92,7 +92,7 @@ def test_number_of_held_texts_is_limited(tmp_path: Path) -> None:
     found, skipped = import_content(tmp_path / "a.jsonl", content, limits=Limits(blocks=2))
     assert [len(c.facts) for c in found] == [1, 2]
     assert list(skipped) == ["#line=3"]
-    assert "Limits(blocks=…)" in skipped["#line=3"]
+    assert "raise the limit `blocks`" in skipped["#line=3"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_invalid_bytes_and_long_lines_are_skipped_alone(tmp_path: Path) -> None:
     content = b'["a", "b", "\xff"]\n["a", "b", "' + b"x" * 70_000 + b'"]\n["a", "b", "c"]'
     found, skipped = import_content(tmp_path / "a.jsonl", content, limits=Limits(line=1_000))
     assert skipped["#line=1"] == "it is not UTF-8: save the file as UTF-8"
-    assert "Limits(line=…)" in skipped["#line=2"]
+    assert "raise the limit `line`" in skipped["#line=2"]
     assert list_facts(found) == ["a —b→ c | a b c"]
 
 

@@ -168,14 +168,14 @@ def test_pdf_without_text_is_skipped(tmp_path: Path) -> None:
 
 
 def test_pdf_with_too_many_pages_is_skipped(tmp_path: Path) -> None:
-    assert "Limits(pages=…)" in read_reason(tmp_path / "a.pdf", make_pdf("1", "2", "3"), Limits(pages=2))
+    assert "raise the limit `pages`" in read_reason(tmp_path / "a.pdf", make_pdf("1", "2", "3"), Limits(pages=2))
 
 
 @pytest.mark.timeout(60)
 def test_pdf_with_nested_forms_is_skipped(tmp_path: Path) -> None:
     forms = [f"/F{n + 1} Do ".encode() * 10 for n in range(9)]
     endless = make_pdf("/F0 Do", forms=(*forms, b"BT /A 9 Tf (ha) Tj ET"))
-    assert "Limits(operations=…)" in read_reason(tmp_path / "a.pdf", endless, Limits(operations=2_000))
+    assert "raise the limit `operations`" in read_reason(tmp_path / "a.pdf", endless, Limits(operations=2_000))
 
 
 def test_oversized_page_is_skipped_and_others_are_read(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_docx_has_columns_bold_words_links_and_boxes(tmp_path: Path) -> None:
 def test_zip_bomb_with_true_size_is_skipped(tmp_path: Path) -> None:
     bomb = make_docx(make_paragraph("x"), **{"word/media.bin": b"\0" * 40_000_000})
     assert len(bomb) < 100_000
-    assert "Limits(unpacked_bytes=…)" in read_reason(tmp_path / "a.docx", bomb)
+    assert "raise the limit `unpacked_bytes`" in read_reason(tmp_path / "a.docx", bomb)
 
 
 def test_zip_bomb_with_false_size_is_skipped(tmp_path: Path) -> None:
@@ -263,8 +263,8 @@ def test_zip_bomb_with_false_size_is_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(30)
 def test_docx_with_many_empty_paragraphs_is_skipped(tmp_path: Path) -> None:
-    assert "Limits(blocks=…)" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 4_900_000))
-    assert "Limits(blocks=…)" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 30), Limits(blocks=20))
+    assert "raise the limit `blocks`" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 4_900_000))
+    assert "raise the limit `blocks`" in read_reason(tmp_path / "a.docx", make_docx("<w:p/>" * 30), Limits(blocks=20))
 
 
 @pytest.mark.timeout(30)

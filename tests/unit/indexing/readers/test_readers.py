@@ -230,16 +230,16 @@ def test_unreadable_file_is_skipped_with_reason(name: str, content: bytes, expec
 @pytest.mark.parametrize(
     ("name", "content", "limits", "expected"),
     [
-        ("a.txt", "x" * 11, Limits(bytes=10), "Limits(bytes=…)"),
+        ("a.txt", "x" * 11, Limits(bytes=10), "raise the limit `bytes`"),
         ("a.md", "---\na:\n---\n", None, "no text"),
         ("a.md", "x" * 11, Limits(line=10), "more than 10 characters in a line"),
-        ("a.jsonl", '{"text": "long enough"}', Limits(line=10), "Limits(line=…)"),
-        ("a.md", "a\n\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),
-        ("a.py", "a\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),
-        ("a.txt", "a\n\n" * 20, Limits(blocks=10), "Limits(blocks=…)"),
-        ("a.html", "<p>a" * 20, Limits(blocks=10), "Limits(blocks=…)"),
+        ("a.jsonl", '{"text": "long enough"}', Limits(line=10), "raise the limit `line`"),
+        ("a.md", "a\n\n" * 20, Limits(blocks=10), "raise the limit `blocks`"),
+        ("a.py", "a\n" * 20, Limits(blocks=10), "raise the limit `blocks`"),
+        ("a.txt", "a\n\n" * 20, Limits(blocks=10), "raise the limit `blocks`"),
+        ("a.html", "<p>a" * 20, Limits(blocks=10), "raise the limit `blocks`"),
         ("a.html", "<div>" * 100_000, None, "levels of nested tags"),
-        ("a.jsonl", '{"role": "user", "content": "hello"}\n' * 9, Limits(bytes=99), "Limits(bytes=…)"),
+        ("a.jsonl", '{"role": "user", "content": "hello"}\n' * 9, Limits(bytes=99), "raise the limit `bytes`"),
     ],
 )
 def test_file_beyond_limit_names_the_limit(

@@ -95,7 +95,7 @@ full:
     bash .ci/run
     just coverage -n 2 --dist loadfile -m "not full"
     just test -m full
-    just test --hypothesis-profile=full tests/retrieval tests/cells
+    just test --hypothesis-profile=full tests/retrieval tests/cells tests/engine
     just test-busy -m "not full"
 
 # Download the model weights that tests and benchmarks use

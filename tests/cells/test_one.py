@@ -26,6 +26,7 @@ def federation(tmp_path: Path) -> Iterator[Federation]:
     made.close()
 
 
+@pytest.mark.full  # CI runs it on servers
 class TestOneCollectionInCells(StoreConformance):
     @pytest.fixture
     def open_store(self, federation: Federation) -> OpenStore:

@@ -14,7 +14,7 @@ from random import Random
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore import NewFact, Waylore
@@ -99,7 +99,6 @@ def find_traces(gone: Sequence[AddCall], kept: Sequence[AddCall], path: Path) ->
 
 
 @pytest.mark.timeout(400)
-@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_forgotten_documents_leave_no_trace(taken: Sequence[AddCall | int]) -> None:
     with tempfile.TemporaryDirectory() as name, open_memory(Path(name), "a.waylore") as memory:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore import Filter, NewFact, Waylore
@@ -203,7 +203,6 @@ sentences = st.lists(
 texts = st.lists(sentences, min_size=1, max_size=30).map(" ".join)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(texts, st.sampled_from(["file", "conversation"])), min_size=1, max_size=6), sentences)
 def test_adding_any_hit_back_never_adds_a_row(added: list[tuple[str, str]], asked: str) -> None:
     with (

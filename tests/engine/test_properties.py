@@ -81,7 +81,6 @@ def select_surviving(added: Sequence[Added]) -> list[Added]:
     return list(kept.values())
 
 
-@settings(max_examples=40)
 @given(st.lists(additions, max_size=5))
 def test_adding_twice_equals_adding_once(added: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name, open_memory(Path(name), "a.waylore") as memory:
@@ -94,7 +93,6 @@ def test_adding_twice_equals_adding_once(added: list[Added]) -> None:
         assert memory.stats().version == version
 
 
-@settings(max_examples=40)
 @given(st.lists(additions, max_size=4), st.lists(additions, max_size=4))
 def test_forgetting_equals_never_adding(kept: list[Added], gone: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -111,7 +109,6 @@ def test_forgetting_equals_never_adding(kept: list[Added], gone: list[Added]) ->
             assert export_bytes(forgot, folder) == expected
 
 
-@settings(max_examples=40)
 @given(st.lists(additions, max_size=5))
 def test_import_equals_the_export(added: list[Added]) -> None:
     with tempfile.TemporaryDirectory() as name:

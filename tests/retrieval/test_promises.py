@@ -162,7 +162,6 @@ def test_hybrid_hits_do_not_depend_on_large_top_k() -> None:
     texts = [" ".join(chance.choices(WORDS + NAMES, k=chance.randint(1, 9))) + f" {i}" for i in range(300)]
     with fill_store(index_world([DrawnDocument(text) for text in texts]), SqliteStore) as store:
 
-        @settings(max_examples=40)
         @given(questions, st.integers(1, 200), st.integers(1, 200))
         def check(question: str, top_k: int, other: int) -> None:
             one, two = (search_store(store, question, replace(HYBRID, top_k=k)) for k in (top_k, other))

@@ -331,19 +331,19 @@ def recipes(draw: st.DrawFn, names: Sequence[str] = (*GRAPHS, *RECIPES)) -> Reci
 
 
 def promise(examples: int, *strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Check a property with random examples: half of them, an eighth on servers, and all in the profile `full`."""
+    """Check a property with random examples: a quarter of them, an eighth on servers, and all in the profile `full`."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        all_, half, some = (
+        all_, quarter, some = (
             settings(max_examples=max(most, 5))(given(*strategies)(test))
-            for most in (examples, examples // 2, examples // 8)
+            for most in (examples, examples // 4, examples // 8)
         )
 
         def check(**fixtures: object) -> None:
             if settings.get_current_profile_name() == "full":
                 all_(**fixtures)
             else:
-                (half if ENGINE.get() == "sqlite" else some)(**fixtures)
+                (quarter if ENGINE.get() == "sqlite" else some)(**fixtures)
 
         return update_wrapper(check, all_, updated=())
 

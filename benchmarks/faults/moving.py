@@ -1,16 +1,15 @@
 """Move a collection between two PostgreSQL cells while it is written and searched, also with killed movers."""
 
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
-from tools.faults import start_and_kill
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import DURABLE_SETTINGS, start_servers
 
@@ -28,7 +27,11 @@ from waylore.engine.waylore import Waylore
 
 ROOT = Path(__file__).parents[2]
 FIRST_CELL, SECOND_CELL = "east", "west"
-CONFIG = CellsConfig(place_seconds=0.2, read_seconds=15.0, batch=64)  # a busy machine may need seconds for a read
+CONFIG = CellsConfig(place_seconds=0.2, stop_seconds=5.0, batch=64)
+BUSY_SECONDS = 15.0  # that a read may take on the busy machine of a sample
+KILLS = 20
+SAMPLE_PLACES = (40, 60)  # of 90: while rows are copied, and while the new cell follows
+SETTINGS = {**DURABLE_SETTINGS, "wal_level": "logical"}
 WRITES, SEARCHES = 20.0, 50.0  # per second, at the full size
 
 
@@ -37,6 +40,7 @@ class TwoCells:
     """Two cells, and a collection that is in the first one at the start."""
 
     file: Path
+    read_seconds: float
     catalogue: SqliteCatalogue
     waylore: Waylore
     store: FederatedStore
@@ -52,6 +56,17 @@ class TwoCells:
         strays += [f"{other} still has {number} documents" for number in [self._count_documents(other)] if number]
         return self.load.report(fault, StoreCheck(found.lost, (*found.wrong, *strays)), since)
 
+    def build_mover_command(self, cell: str, place: int = 0) -> list[str]:
+        """Return the command of a mover, which runs in a process of its own and is killed at a place."""
+        arguments = [str(self.file), "notes", cell, str(self.read_seconds), str(place)]
+        return [sys.executable, "-m", "benchmarks.faults.mover", *arguments]
+
+    def move(self, cell: str) -> int:
+        """Move the collection, and return the number of places where the mover could have been killed."""
+        command = self.build_mover_command(cell)
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return int(run.stderr.splitlines()[-1])
+
     def _count_documents(self, cell: str) -> int:
         store = open_cell(self.catalogue.get_cells()[cell].url, "notes")
         try:
@@ -66,19 +81,20 @@ def start_two_cells(size: LoadSize) -> Iterator[TwoCells]:
     share = size.searches / LoadSize().searches
     with (
         TemporaryDirectory() as folder,
-        start_servers(find_plain_build(), 2, settings=DURABLE_SETTINGS) as started,
+        start_servers(find_plain_build(), 2, settings=SETTINGS) as started,
     ):
         file = Path(folder) / "catalogue.waylore"
         catalogue = SqliteCatalogue(file)
         for name, one in zip((FIRST_CELL, SECOND_CELL), started, strict=True):
             admin.add_cell(catalogue, name, add_password(one.url))
-        with closing(catalogue), closing(Federation(SqliteCatalogue(file), open_cell, CONFIG)) as federation:
+        config = CONFIG if size.times > 1 else replace(CONFIG, read_seconds=BUSY_SECONDS)
+        with closing(catalogue), closing(Federation(SqliteCatalogue(file), open_cell, config)) as federation:
             store = open_federated(federation, "notes")
             with notes.open_collection(store) as waylore:
                 load = Load([(waylore, Ledger())], searches=share * SEARCHES, writes=share * WRITES)
                 load.methods = ("chain", "hybrid", "keyword", "keyword", "keyword", "keyword", "get", "get", "get")
                 load.fill(size.notes)
-                yield TwoCells(file, catalogue, waylore, store, load)
+                yield TwoCells(file, config.read_seconds, catalogue, waylore, store, load)
 
 
 def move_collection(size: LoadSize) -> Report:
@@ -90,7 +106,7 @@ def move_collection(size: LoadSize) -> Report:
                 time.sleep(0.5)
                 begun = time.monotonic()
                 cell = FIRST_CELL if number % 2 else SECOND_CELL
-                subprocess.run(_build_mover_command(two.file, cell), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+                two.move(cell)
                 took.append(time.monotonic() - begun)
             since = time.monotonic()
             time.sleep(1.0)
@@ -100,25 +116,37 @@ def move_collection(size: LoadSize) -> Report:
 
 
 def kill_mover(size: LoadSize) -> Report:
-    """Kill the mover with SIGKILL at random moments; another mover continues."""
-    chance, killed = Random(11), 0
+    """Kill the mover with SIGKILL at places all over a move; each time another mover continues."""
     with start_two_cells(size) as two:
         with two.load.run():
-            for _ in range(2 * size.times):
-                killed += not start_and_kill(
-                    _build_mover_command(two.file, SECOND_CELL), ROOT, chance.uniform(0.0, 3.0)
-                )
-            subprocess.run(_build_mover_command(two.file, SECOND_CELL), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+            cell, killed, places = _kill_everywhere(two) if size.times > 1 else _kill_some(two)
             since = time.monotonic()
             time.sleep(1.0)
-        report = two.report(f"mover killed ({killed}x), another continues", since, SECOND_CELL)
-        report.notes.append(_describe_waits(two.load))
+        report = two.report(f"mover killed ({killed}x), another continues", since, cell)
+        report.notes.append(f"{places} places; {_describe_waits(two.load)}")
         return report
 
 
-def _build_mover_command(catalogue: Path, cell: str) -> list[str]:
-    """Return the command of a mover, which runs in a process of its own."""
-    return [sys.executable, "-m", "benchmarks.faults.mover", str(catalogue), "notes", cell]
+def _kill_everywhere(two: TwoCells) -> tuple[str, int, int]:
+    """Move there and back; each time the mover is killed once, at another place, and another one continues."""
+    places, cell, killed = two.move(SECOND_CELL), SECOND_CELL, 0
+    for number in range(KILLS):
+        cell = FIRST_CELL if cell == SECOND_CELL else SECOND_CELL
+        killed += _run_killed(two.build_mover_command(cell, 1 + (places - 1) * number // (KILLS - 1)))
+        two.move(cell)
+    return cell, killed, places
+
+
+def _kill_some(two: TwoCells) -> tuple[str, int, int]:
+    """Kill some movers of one move."""
+    killed = sum(_run_killed(two.build_mover_command(SECOND_CELL, place)) for place in SAMPLE_PLACES)
+    return SECOND_CELL, killed, two.move(SECOND_CELL)
+
+
+def _run_killed(command: Sequence[str]) -> bool:
+    """Run a mover that kills itself, and return whether it did."""
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    return run.returncode == -signal.SIGKILL
 
 
 def _describe_waits(load: Load) -> str:

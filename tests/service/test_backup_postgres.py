@@ -296,13 +296,14 @@ def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> No
 
 
 EARLIER: dict[str, dict[str, str | None]] = {
-    "documents": {"author": None},  # a column that the earlier table did not have
-    "collections": {"weights": None},
-    "terms": {"passages": "passages::int8"},
-    "entities": {"passages": "passages::int8"},
-    "names": {"documents": "documents::int8"},
-    "entity_keys": {"documents": "documents::int8"},
-    "mentions": {"rank": None, "count": "-rank & 1073741823", "is_own": "rank <= -1073741824"},
+    "waylore.documents": {"author": None},  # a column that the earlier table did not have
+    "waylore.collections": {"weights": None},
+    "waylore.terms": {"passages": "passages::int8"},
+    "waylore.entities": {"passages": "passages::int8"},
+    "waylore.names": {"documents": "documents::int8"},
+    "waylore.entity_keys": {"documents": "documents::int8"},
+    "waylore.mentions": {"rank": None, "count": "-rank & 1073741823", "is_own": "rank <= -1073741824"},
+    "waylore_cells.cells": {"bytes": None, "measured": None, "measured_at": None},
 }  # the columns of tables before number 10 that differ from today's, and their values
 
 
@@ -314,10 +315,10 @@ def write_earlier_parts(database: str, folder: Path) -> None:
         for listed in (manifest["parts"], manifest["columns"]):
             del listed[log]
     for table, changed in EARLIER.items():
-        part = f"waylore.{table}.copy"
+        part = f"{table}.copy"
         values = {**{name: f'"{name}"' for name in manifest["columns"][part]}, **changed}
         columns = {name: value for name, value in values.items() if value}
-        statement = f"COPY (SELECT {', '.join(columns.values())} FROM waylore.{table}) TO STDOUT (FORMAT binary)"
+        statement = f"COPY (SELECT {', '.join(columns.values())} FROM {table}) TO STDOUT (FORMAT binary)"
         with psycopg.connect(database) as db, db.cursor().copy(statement.encode()) as copied:
             (folder / part).write_bytes(b"".join(copied))
         manifest["columns"][part] = list(columns)

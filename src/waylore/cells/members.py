@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from waylore.cells.catalogue.protocol import Catalogue, CollectionPlacement
 from waylore.cells.channels import Channel, PendingRead, Workers, settle
+from waylore.cells.measure import find_due, measure_cells
 from waylore.cells.placement import CollectionPlaces, is_same_place
 from waylore.config import CellsConfig
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
@@ -40,6 +41,17 @@ class Federation:
         self.catalogue_channel = Channel("the catalogue of cells", replace(config, rest_seconds=config.place_seconds))
         self._channels: dict[str, Channel] = {}
         self._lock = threading.Lock()
+        self._measuring: threading.Thread | None = None
+
+    def place(self, collection: str) -> None:
+        """Place a collection in a cell if it is new. After that the cells are measured now and then."""
+        if collection in self.catalogue.find_placements([collection]):
+            return
+        self.catalogue.place(collection)
+        due = find_due(self.catalogue)
+        if due and (self._measuring is None or not self._measuring.is_alive()):
+            self._measuring = threading.Thread(target=measure_cells, args=(self.catalogue, due), daemon=True)
+            self._measuring.start()
 
     def get_channel(self, cell: str) -> Channel:
         """Return the channel to a cell."""
@@ -50,6 +62,8 @@ class Federation:
 
     def close(self) -> None:
         """Stop the threads and close the catalogue. Stores must be closed separately."""
+        if self._measuring is not None:
+            self._measuring.join(self.config.read_seconds)
         for channel in (*self._channels.values(), self.catalogue_channel):
             channel.stop()
         self.catalogue.close()

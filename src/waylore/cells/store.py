@@ -77,7 +77,7 @@ def open_federated(
             f"mark one of them with {WRITE_MARK}"
         )
     for name in written:
-        federation.catalogue.place(name)
+        federation.place(name)
     named = sorted({name.removeprefix(WRITE_MARK) for name in names} - {ALL})
     unknown = set(named) - federation.catalogue.find_placements(named).keys()
     if unknown:

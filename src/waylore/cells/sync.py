@@ -6,6 +6,7 @@ sweep. A sweep without changes while nobody writes proves that the stores are eq
 about cells.
 """
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from datetime import datetime
 
 import numpy as np
 
+from waylore.config import CellsConfig
 from waylore.errors import StoreError
 from waylore.store.protocol import Store, read_whole_documents
 from waylore.store.rows import group_pairs
@@ -46,6 +48,46 @@ def _copy_weights(source: Store, target: Store) -> int:
         return 0
     target.set_weights(weights, author=OWNER)
     return 1
+
+
+class DocumentCopy:
+    """Makes one store equal to another, document by document: a way to move between any two engines."""
+
+    def __init__(self, source: Store, target: Store, config: CellsConfig) -> None:
+        self._source = source
+        self._target = target
+        self._config = config
+        self._is_compared = False  # whether every row has been compared once
+        self._equal_at: int | None = None  # the version of the source at which both were equal
+
+    def copy(self) -> None:
+        """Copy until few changes are left, comparing every row the first time."""
+        if not self._is_compared:
+            sync_stores(self._source, self._target, self._config.batch, compare_rows=True)
+            self._is_compared = True
+        self._equal_at = None
+        for _ in range(self._config.sweeps):
+            version = self._source.version()
+            changed = sync_stores(self._source, self._target, self._config.batch)
+            if changed < max(self._config.batch // 8, 1):
+                self._equal_at = None if changed else version
+                return
+
+    def finish(self, until: float) -> bool:
+        """Copy the last changes while writers wait. If nothing was written meanwhile, nothing is compared."""
+        while self._source.version() != self._equal_at and self._copy_changes():
+            if time.time() > until:
+                return False
+        return True
+
+    def read_version(self) -> int:
+        """Return the version of the source."""
+        return self._source.version()
+
+    def _copy_changes(self) -> bool:
+        """Copy differences. Return whether there were any, or the counts still differ."""
+        changed = sync_stores(self._source, self._target, self._config.batch)
+        return bool(changed) or not is_equal(self._source, self._target)
 
 
 def delete_all(store: Store, batch: int) -> None:

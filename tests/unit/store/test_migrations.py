@@ -44,10 +44,14 @@ RELEASED = {
         "cde13fd013f7c7ebbafab3195c9f4622afe3eb209e390ab6caa9b3fd492a2d92",
         "fe06bc49a41967016c0cea85ce1576b690d877789681cb8e545b2c89a8c2e23e",
     ],
-    ("waylore.cells.catalogue", "sqlite"): ["4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891"],
+    ("waylore.cells.catalogue", "sqlite"): [
+        "4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891",
+        "257f53701e4870255b03134615128aaec1693af10b0a2ba38444b79772708a86",
+    ],
     ("waylore.cells.catalogue", "postgres"): [
         "ae153676790576decf41ba453ce897714c09b61a1209bae745438e9655dacd6f",
         "8d804c45aee8fde10e259dc8758b0664a19a98a67f13a361db219dd64e4b3268",
+        "85a44f5947169844547b6f09d94ce4278023d2d0aa21e568492034be4a8dc182",
     ],
     ("waylore.service.registry", "sqlite"): [
         "8a2fd3b22edddb927d0eb416fed5b36b6dff06fd7401161f38cc066d4333c137",

@@ -6,6 +6,7 @@ the call is repeated once on a new connection. This is safe because every call m
 only if the row still has the expected version.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
@@ -62,12 +63,21 @@ class PostgresCatalogue:
 
     def get_cells(self) -> Mapping[str, Cell]:
         """Return all cells by name."""
-        return {name: Cell(name, url, state) for name, url, state in self._read("cells")}
+        return {row[0]: Cell(*row) for row in self._read("cells")}
 
     def set_cell(self, cell: Cell) -> None:
         """Add a cell, or change its state."""
         bound = {"name": cell.name, "url": cell.url, "state": cell.state}
         self._change(lambda db: db.execute(CATALOGUE["set_cell"], bound))
+
+    def record_bytes(self, cell: str, bytes_: int) -> None:
+        """Record how large a cell is now. The version does not grow."""
+        bound = {"name": cell, "bytes": bytes_, "at": time.time()}
+        self._retry(lambda db: db.execute(CATALOGUE["record_bytes"], bound))
+
+    def choose_cell(self) -> str | None:
+        """Return the active cell with the fewest bytes; None if there is none."""
+        return next((name for (name,) in self._read("lightest")), None)
 
     # -- placements ------------------------------------------------------------------------------------
 
@@ -80,7 +90,7 @@ class PostgresCatalogue:
         return {row[0]: CollectionPlacement(*row) for row in self._read("placed", names=list(collections))}
 
     def place(self, collection: str) -> CollectionPlacement:
-        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
+        """Return the placement of a collection. Place a new one in the active cell with the fewest bytes."""
         known = self.find_placements([collection])
         if not known:
             self._change(lambda db: self._place(db, check_name(collection)))

@@ -34,6 +34,8 @@ class Cell:
     name: str
     url: str = field(repr=False)
     state: CellState = "active"
+    bytes: int = 0  # as last measured
+    measured_at: float = 0.0  # in seconds since 1970; 0 if never
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,15 @@ class Catalogue(Protocol):
         ...
 
     def set_cell(self, cell: Cell) -> None:
-        """Add a cell, or change its state."""
+        """Add a cell, or change its state. Its bytes are not changed."""
+        ...
+
+    def record_bytes(self, cell: str, bytes_: int) -> None:
+        """Record how large a cell is now. The version does not grow."""
+        ...
+
+    def choose_cell(self) -> str | None:
+        """Return the active cell with the fewest bytes; None if there is none."""
         ...
 
     def list_collections(self, cell: str = "") -> tuple[str, ...]:
@@ -107,7 +117,7 @@ class Catalogue(Protocol):
         ...
 
     def place(self, collection: str) -> CollectionPlacement:
-        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
+        """Return the placement of a collection. Place a new one in the active cell with the fewest bytes."""
         ...
 
     def change(self, before: CollectionPlacement, after: CollectionPlacement) -> CollectionPlacement | None:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
@@ -63,13 +64,22 @@ class SqliteCatalogue:
 
     def get_cells(self) -> Mapping[str, Cell]:
         """Return all cells by name."""
-        return {name: Cell(name, url, state) for name, url, state in self._read("cells")}
+        return {row[0]: Cell(*row) for row in self._read("cells")}
 
     def set_cell(self, cell: Cell) -> None:
         """Add a cell, or change its state."""
         with self._change() as db:
             db.execute(CATALOGUE["set_cell"], {"name": cell.name, "url": cell.url, "state": cell.state})
             db.execute(CATALOGUE["grow"])
+
+    def record_bytes(self, cell: str, bytes_: int) -> None:
+        """Record how large a cell is now. The version does not grow."""
+        with self._change() as db:
+            db.execute(CATALOGUE["record_bytes"], {"name": cell, "bytes": bytes_, "at": time.time()})
+
+    def choose_cell(self) -> str | None:
+        """Return the active cell with the fewest bytes; None if there is none."""
+        return next((name for (name,) in self._read("lightest")), None)
 
     # -- placements ------------------------------------------------------------------------------------
 
@@ -83,7 +93,7 @@ class SqliteCatalogue:
         return {row[0]: CollectionPlacement(*row) for row in rows}
 
     def place(self, collection: str) -> CollectionPlacement:
-        """Return the placement of a collection. Place a new one in the active cell with the fewest."""
+        """Return the placement of a collection. Place a new one in the active cell with the fewest bytes."""
         known = self.find_placements([collection])
         if not known:
             self._place(check_name(collection))

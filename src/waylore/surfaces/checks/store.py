@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from waylore.store.sql import load_migrations
 from waylore.store.sqlite.file import MAX_REWRITTEN_BYTES, is_read_only, read_schema
 from waylore.store.sqlite.verify import CheckedPages, check_pages
 from waylore.store.urls import parse_url, without_password
+from waylore.surfaces.checks.cells import check_moves
 from waylore.surfaces.checks.findings import COMPACT, ENABLE_CHECKSUMS, RESTORE, Finding
 
 MIN_FREE_BYTES = 200_000_000  # on the disk of the store
@@ -43,17 +45,15 @@ def _check_cells(url: str) -> Iterator[Finding]:
     if parsed.is_file and not parsed.path.exists():
         yield Finding("store", "wrong", f"no catalogue at {parsed.path}", "create one with `waylore cells add`")
         return
-    catalogue = open_catalogue(url)
-    try:
+    with closing(open_catalogue(url)) as catalogue:
         known = catalogue.get_cells().values()
-    finally:
-        catalogue.close()
-    if not known:
-        yield Finding(
-            "store", "wrong", "the catalogue has no cells", "add one with `waylore cells add NAME URL --catalogue …`"
-        )
-    for cell in known:
-        yield from check_store(cell.url)
+        if not known:
+            remedy = "add one with `waylore cells add NAME URL --catalogue …`"
+            yield Finding("store", "wrong", "the catalogue has no cells", remedy)
+        for cell in known:
+            yield from check_store(cell.url)
+            if parse_url(cell.url).is_server and find_spec("psycopg"):
+                yield from check_moves(catalogue, cell)
 
 
 def _check_file(path: Path) -> Iterator[Finding]:

@@ -89,22 +89,27 @@ def list_cells(catalogue: CatalogueUrl = "", as_json: AsJson = False) -> None:
     Example: `waylore cells list --catalogue sqlite:///cells.db`
     """
     with _open(catalogue) as known:
-        found = [(info.cell.name, info.cell.state, info.collections) for info in admin.list_cells(known)]
-    table = Table("cell", "state", "collections")
-    for name, state, collections in found:
-        table.add_row(name, state, ", ".join(collections))
-    rows = [{"cell": name, "state": state, "collections": list(these)} for name, state, these in found]
+        found = [(info.cell, info.collections) for info in admin.list_cells(known)]
+    table = Table("cell", "state", Column("MB", justify="right"), "collections")
+    for cell, collections in found:
+        table.add_row(cell.name, cell.state, f"{cell.bytes / 1e6:,.1f}", ", ".join(collections))
+    rows = [{"cell": c.name, "state": c.state, "bytes": c.bytes, "collections": list(these)} for c, these in found]
     print_result(rows, table, as_json)
 
 
 @cells_app.command("drain")
-def drain_cell(name: CellName, catalogue: CatalogueUrl = "", as_json: AsJson = False) -> None:
+def drain_cell(
+    name: CellName,
+    at_once: Annotated[int, typer.Option(help="Collections that move at a time.", min=1)] = 4,
+    catalogue: CatalogueUrl = "",
+    as_json: AsJson = False,
+) -> None:
     """Move every collection out of a cell, and place no new one in it.
 
     Example: `waylore cells drain west --catalogue sqlite:///cells.db`
     """
     with _open(catalogue) as known, handle_interrupt(RESUME), show_status(f"draining {name}") as progress:
-        moved = admin.drain_cell(known, name, progress=progress)
+        moved = admin.drain_cell(known, name, at_once=at_once, progress=progress)
     print_result({"cell": name, "moved": list(moved)}, f"{name} is empty, {len(moved)} moved", as_json)
 
 

@@ -36,16 +36,27 @@ SELECT version FROM waylore_cells.catalogue
 UPDATE waylore_cells.catalogue SET version = version + 1
 
 -- name: cells
-SELECT name, url, state FROM waylore_cells.cells ORDER BY name COLLATE "C"
+SELECT name, url, state, bytes, measured_at FROM waylore_cells.cells ORDER BY name COLLATE "C"
 
 -- name: set_cell
 INSERT INTO waylore_cells.cells (name, url, state) VALUES (%(name)s, %(url)s, %(state)s)
 ON CONFLICT (name) DO UPDATE SET url = excluded.url, state = excluded.state
 
 -- name: lightest
--- The active cell with the fewest collections.
-SELECT c.name FROM waylore_cells.cells c WHERE c.state = 'active'
-ORDER BY (SELECT count(*) FROM waylore_cells.collections p WHERE p.cell = c.name), c.name COLLATE "C" LIMIT 1
+-- The active cell with the fewest bytes. A collection that came after a cell was measured, or is on its way to it, counts as a
+-- mean one. If no cell was measured, the number of collections decides.
+SELECT c.name FROM waylore_cells.cells c,
+  (SELECT coalesce(sum(bytes) / nullif((SELECT count(*) FROM waylore_cells.collections), 0), 0) AS bytes FROM waylore_cells.cells) mean,
+  LATERAL (SELECT count(*) AS number FROM waylore_cells.collections p WHERE p.cell = c.name AND p.version > c.measured) came,
+  LATERAL (SELECT count(*) AS number FROM waylore_cells.collections p
+    WHERE p.other = c.name AND p.other <> '' AND p.state IN ('copying', 'stopped')) coming
+WHERE c.state = 'active'
+ORDER BY c.bytes + (came.number + coming.number) * mean.bytes,
+  (SELECT count(*) FROM waylore_cells.collections p WHERE p.cell = c.name) + coming.number, c.name COLLATE "C" LIMIT 1
+
+-- name: record_bytes
+UPDATE waylore_cells.cells SET bytes = %(bytes)s, measured_at = %(at)s, measured = (SELECT version FROM waylore_cells.catalogue)
+WHERE name = %(name)s
 
 -- name: place
 INSERT INTO waylore_cells.collections (name, cell, state, other, base, until, version)

@@ -32,16 +32,27 @@ SELECT version FROM catalogue
 UPDATE catalogue SET version = version + 1
 
 -- name: cells
-SELECT name, url, state FROM cells ORDER BY name
+SELECT name, url, state, bytes, measured_at FROM cells ORDER BY name
 
 -- name: set_cell
 INSERT INTO cells (name, url, state) VALUES (:name, :url, :state)
 ON CONFLICT (name) DO UPDATE SET url = excluded.url, state = excluded.state
 
 -- name: lightest
--- The active cell with the fewest collections.
-SELECT c.name FROM cells c WHERE c.state = 'active'
-ORDER BY (SELECT count(*) FROM collections p WHERE p.cell = c.name), c.name LIMIT 1
+-- The active cell with the fewest bytes. A collection that came after a cell was measured, or is on its way to it, counts as a
+-- mean one. If no cell was measured, the number of collections decides.
+SELECT name FROM (
+  SELECT c.name, c.bytes,
+    (SELECT count(*) FROM collections p WHERE p.cell = c.name AND p.version > c.measured) AS came,
+    (SELECT count(*) FROM collections p WHERE p.other = c.name AND p.other <> '' AND p.state IN ('copying', 'stopped')) AS coming,
+    (SELECT count(*) FROM collections p WHERE p.cell = c.name) AS held
+  FROM cells c WHERE c.state = 'active'
+)
+ORDER BY bytes + (came + coming) * coalesce((SELECT sum(bytes) FROM cells) / nullif((SELECT count(*) FROM collections), 0), 0),
+  held + coming, name LIMIT 1
+
+-- name: record_bytes
+UPDATE cells SET bytes = :bytes, measured_at = :at, measured = (SELECT version FROM catalogue) WHERE name = :name
 
 -- name: place
 INSERT INTO collections (name, cell, state, other, base, until, version)

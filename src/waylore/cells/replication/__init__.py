@@ -1,0 +1,1 @@
+"""Move a collection between two PostgreSQL servers by their own logical replication."""

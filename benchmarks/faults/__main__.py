@@ -15,7 +15,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks.faults import cells, moving, servers
+from benchmarks.faults import cells, failover, moving, servers
 from benchmarks.faults.load import Report
 from benchmarks.faults.servers import FULL, SAMPLE, LoadSize
 from benchmarks.faults.threads import exhaust_pool, measure_crowd
@@ -33,6 +33,8 @@ FAULTS: Mapping[str, Callable[[LoadSize], Report]] = {
     "slow": cells.slow_cell,
     "moved": moving.move_collection,
     "mover_killed": moving.kill_mover,
+    "cell_failover": failover.fail_over_cell,
+    "catalogue_failover": failover.fail_over_catalogue,
 }
 CROWD = "threads"
 

@@ -304,6 +304,15 @@ def test_doctor_leaves_an_empty_database_empty(postgres: Server) -> None:
     assert {f.state for f in run_checks(store=url) if f.subject == "store"} == {"good"}
 
 
+def test_address_that_may_lead_to_a_replica_is_a_problem(postgres: Server) -> None:
+    host = f"127.0.0.1:{postgres.port}"
+    both = create_database().replace(host, f"{host},{host}")
+    found = find_problem(store=both)
+    assert "a replica may be taken for the primary" in found.message
+    assert "target_session_attrs=read-write" in found.remedy
+    assert "wrong" not in {f.state for f in run_checks(store=f"{both}?target_session_attrs=read-write")}
+
+
 @pytest.mark.slow
 def test_server_without_data_checksums_is_a_note() -> None:
     build = find_plain_build()

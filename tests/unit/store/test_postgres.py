@@ -7,9 +7,10 @@ from psycopg import Error, OperationalError, errors
 from psycopg_pool import PoolTimeout
 
 from waylore.errors import ArgumentError, Forbidden, StoreError, StoreUnavailable, WayloreError
-from waylore.store.postgres.connections import format_address, translate_errors
+from waylore.store.postgres.connections import format_address, may_reach_replica, translate_errors
 from waylore.store.postgres.scope import compute_key, match_any
 from waylore.store.postgres.vector_indexes import list_wanted
+from waylore.store.urls import without_password
 from waylore.types.identity import get_file
 from waylore.types.results import Statistics
 
@@ -62,6 +63,24 @@ def test_errors_name_remedy_and_hide_password(raised: Error, expected: type[Wayl
 def test_format_address_hides_password() -> None:
     assert format_address(URL) == "db.example:6543/waylore"
     assert format_address("no address") == "the PostgreSQL server"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "shown"),
+    [
+        ("one,two", "one:5432,two:5432"),
+        ("one:1,two:2", "one:1,two:2"),
+        ("one,two:2", "one:5432,two:2"),
+        ("[::1]:1,two", "::1:1,two:5432"),
+    ],
+)
+def test_address_may_have_several_servers(hosts: str, shown: str) -> None:
+    url = f"postgresql://me:hunter2@{hosts}/waylore"
+    assert format_address(url) == f"{shown}/waylore"
+    assert may_reach_replica(url)
+    assert not may_reach_replica(f"{url}?target_session_attrs=read-write")
+    assert not may_reach_replica(URL)
+    assert without_password(f"{url}?target_session_attrs=read-write").count("hunter2") == 0
 
 
 def test_only_large_collections_of_indexable_vectors_want_index() -> None:

@@ -71,11 +71,14 @@ class IdleConnections:
         return connect(self._url, self._wait_seconds)
 
     def run_with_retry(self, verb: Callable[[Connection], T]) -> T:
-        """Run a call and return its result. If the connection was lost, run it once again on another one."""
+        """Run a call and return its result. If the connection was lost, run it once again on another one.
+
+        A server that has become read-only is no longer the primary, so a new connection may lead to another one.
+        """
         try:
             with self._borrow() as db:
                 return verb(db)
-        except psycopg.OperationalError:
+        except (psycopg.OperationalError, errors.ReadOnlySqlTransaction):
             if is_ending():
                 raise
             self._drop_idle()
@@ -177,6 +180,10 @@ class LostConnection(psycopg.OperationalError):
     """The connection ended while it was in use."""
 
 
+class ReadOnlyServer(LostConnection):
+    """The server takes no writes: it is a replica, or was the primary until another server took over."""
+
+
 class PoolExhausted(PoolTimeout):
     """All connections of the pool are in use."""
 
@@ -268,12 +275,23 @@ class ReconnectingPool(ConnectionPool[Connection]):
 
 
 def format_address(url: str) -> str:
-    """Return the address of a server without user and password."""
+    """Return the address of a server, or of several in a row, without user and password."""
     try:
         known = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         return "the PostgreSQL server"
-    return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}/{known.get('dbname', '')}"
+    hosts, ports = (str(known.get(part, "")).split(",") for part in ("host", "port"))
+    if len(ports) < len(hosts):  # one port for all
+        ports *= len(hosts)
+    servers = ",".join(f"{host or 'localhost'}:{port or 5432}" for host, port in zip(hosts, ports, strict=False))
+    return f"{servers}/{known.get('dbname', '')}"
+
+
+def may_reach_replica(url: str) -> bool:
+    """Return whether an address has several servers and does not ask for the one that can be written."""
+    known = conninfo_to_dict(url)
+    is_asking = known.get("target_session_attrs") in ("read-write", "primary")
+    return "," in str(known.get("host", "")) and not is_asking
 
 
 def _explain_no_connection(url: str, error: PoolTimeout | PoolClosed) -> str:
@@ -359,7 +377,7 @@ def translate_errors(url: str) -> Iterator[None]:
         ) from error
     except errors.QueryCanceled as error:
         raise _explain_cancelled(url, error) from error
-    except errors.ReadOnlySqlTransaction as error:
+    except (errors.ReadOnlySqlTransaction, ReadOnlyServer) as error:
         raise StoreUnavailable(f"{format_address(url)} is read-only ({error}): connect to the primary") from error
     except errors.InsufficientPrivilege as error:
         raise Forbidden(

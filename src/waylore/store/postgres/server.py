@@ -30,6 +30,7 @@ from waylore.store.postgres import setup
 from waylore.store.postgres.connections import (
     Connection,
     LostConnection,
+    ReadOnlyServer,
     ReconnectingPool,
     connect,
     is_pooled,
@@ -248,18 +249,26 @@ def _begin(server: Server, collection: int, lock: str) -> tuple[ExitStack, Conne
         stack.enter_context(_detect_loss(db))
         stack.enter_context(db.pipeline())
         server.begin(db, "begin", collection)
-        db.execute(SQL[lock], {"collection": collection}).fetchall()
+        [(_, is_read_only)] = db.execute(SQL[lock], {"collection": collection}).fetchall()
+        if is_read_only:
+            raise ReadOnlyServer("another server may have become the primary")
         return stack.pop_all(), db
 
 
 def retry_if_lost(server: Server, call: Callable[[], T]) -> T:
-    """Call a function and return its result. If the connection was lost, call it once again on another one."""
+    """Call a function and return its result. If the connection was lost, call it once again on another one.
+
+    If the server has become read-only, all of its connections are replaced: the address may lead to a new primary.
+    """
     try:
         return call()
-    except LostConnection:
+    except LostConnection as error:
         if is_ending():
             raise
-        server.pool.check()
+        if isinstance(error, ReadOnlyServer):
+            server.pool.drain()
+        else:
+            server.pool.check()
         return call()
 
 

@@ -150,6 +150,7 @@ def _check_server(url: str) -> Iterator[Finding]:
     if find_spec("psycopg") is None or find_spec("pgvector") is None:
         yield Finding("store", "wrong", "PostgreSQL needs its driver", "pip install 'waylore[postgres]'")
         return
+    from waylore.store.postgres.connections import may_reach_replica  # noqa: PLC0415
     from waylore.store.postgres.setup import inspect_database, is_too_old  # noqa: PLC0415
 
     try:
@@ -169,6 +170,9 @@ def _check_server(url: str) -> Iterator[Finding]:
         )
     else:
         yield Finding("store", "good", f"pgvector {version}")
+        if may_reach_replica(url):
+            message = f"{without_password(url)} has several servers, so a replica may be taken for the primary"
+            yield Finding("store", "wrong", message, "add ?target_session_attrs=read-write to the address")
         if is_pooled:
             remedy = "nothing to do; run `waylore migrate`, `compact` and `cells` with the address of the server itself"
             yield Finding("store", "note", "a pooler is between Waylore and the server", remedy)

@@ -103,11 +103,12 @@ SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_gene
 SELECT set_config('search_path', %(path)s, false)
 
 -- name: lock
--- Writers of a collection wait for each other. Transactions that only count uses wait only for writers.
-SELECT pg_advisory_xact_lock(%(collection)s)
+-- Writers of a collection wait for each other. Transactions that only count uses wait only for writers. Both learn whether the
+-- server takes writes, before they write.
+SELECT pg_advisory_xact_lock(%(collection)s), current_setting('transaction_read_only')::bool
 
 -- name: lock_shared
-SELECT pg_advisory_xact_lock_shared(%(collection)s)
+SELECT pg_advisory_xact_lock_shared(%(collection)s), current_setting('transaction_read_only')::bool
 
 -- ------------------------------------------------------------------------------------------- collection
 

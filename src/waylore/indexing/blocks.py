@@ -139,13 +139,15 @@ def _keep(value: Any) -> Any:
 class Source:
     """A file to read: its path, its address, and the limits that apply to it.
 
-    Importers call `clean` with each value that they read, to leave secrets out.
+    Importers call `clean` with each value that they read, to leave secrets out. `first_row` is the number of the first
+    row, if the file is a piece of a longer one.
     """
 
     path: Path
     uri: str
     limits: Limits
     clean: Callable[[Any], Any] = _keep
+    first_row: int = 1
 
     @property
     def name(self) -> str:

@@ -45,6 +45,13 @@ class Commit:
         return self.blob in (_hash_blob(content, self.blob), _hash_blob(content.replace(b"\r\n", b"\n"), self.blob))
 
 
+def find_commit_time(commit: Commit | None, file: Path) -> datetime | None:
+    """Return when the content of a file was committed; None if it differs from the commit, or there is none."""
+    with suppress(OSError):  # the reader reports it
+        return commit.at if commit and commit.holds_for(file) else None
+    return None
+
+
 def find_commits(folder: Path, files: Collection[Path]) -> dict[Path, Commit]:
     """Return the last commit of each file below a folder that Git tracks; nothing if the folder is not under Git."""
     git = shutil.which("git") if any((above / ".git").exists() for above in (folder, *folder.parents)) else None

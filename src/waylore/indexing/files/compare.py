@@ -4,8 +4,8 @@ The module reads the store and writes nothing.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -13,13 +13,30 @@ from waylore.indexing import pipeline
 from waylore.indexing.blocks import Skipped, Source, describe_open_error
 from waylore.indexing.files.addresses import Address, Fingerprint, escape, make_address, make_place
 from waylore.indexing.files.batches import FileRead, SkippedFiles
-from waylore.indexing.files.commits import Commit
+from waylore.indexing.files.commits import Commit, find_commits
 from waylore.indexing.files.task import Task
 from waylore.store.protocol import Store
 from waylore.types.identity import get_file, identity
 from waylore.types.knowledge import Document
 
 LOOKUP_SIZE = 256  # documents or files in one query
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file, its address and others that are stored, and what is stored under them: all that comparing it needs.
+
+    `url` is the address of a file that must be fetched first; then `path` has its name only. `version` is an id of its
+    content, if the server has one.
+    """
+
+    path: Path
+    size: int
+    addresses: tuple[Address, ...]
+    stored: Mapping[str, Fingerprint]
+    commit: Commit | None = None
+    url: str = ""
+    version: str = ""
 
 
 def compare_files(
@@ -30,26 +47,56 @@ def compare_files(
     skipped: SkippedFiles,
     commits: Mapping[Path, Commit],
 ) -> Iterator[FileRead]:
-    """Yield each file that can be opened, with its address, its fingerprint, and whether it is unchanged.
+    """Yield each file that can be opened, with its address, its fingerprint, and whether it is unchanged."""
+    for file in look_up_files([store], task, sizes, commits):
+        try:
+            yield compare_file(file, task, stamp)
+        except OSError as error:
+            skipped.add(Skipped(file.addresses[0].uri, describe_open_error(error)))
 
-    A file with a new last commit has changed, because the time of the commit is that of its documents.
-    """
+
+def look_up_files(
+    stores: Sequence[Store], task: Task, sizes: Mapping[Path, int], commits: Mapping[Path, Commit]
+) -> Iterator[KnownFile]:
+    """Yield the files with their stored fingerprints; a file is complete if all of these stores have it completely."""
     beginnings: dict[Path, list[Address]] = {}
     for batch in pipeline.split_into_batches(sizes, LOOKUP_SIZE):
         possible = {path: _list_addresses(task, path, beginnings) for path in batch}
-        uris = {address.uri for addresses in possible.values() for address in addresses}
-        stored = {uri: Fingerprint.parse(text) for uri, text in store.fingerprints(sorted(uris)).items()}
+        stored = read_fingerprints(stores, {each.uri for addresses in possible.values() for each in addresses})
         for path, addresses in possible.items():
-            try:
-                content = hash_content(path)
-            except OSError as error:
-                skipped.add(Skipped(addresses[0].uri, describe_open_error(error)))
-                continue
-            address = _choose_address(task, path, content, addresses[0], stored)
-            commit = (str(commits[path]),) if path in commits else ()  # files that Git does not track keep theirs
-            fingerprint = Fingerprint(address.place, identity("file", stamp, content, *commit))
-            source = Source(path, address.uri, task.limits)
-            yield _compare(FileRead(source, sizes[path], fingerprint), address, addresses, stored)
+            own = {each.uri: stored[each.uri] for each in addresses if each.uri in stored}
+            others = {uri: stored[uri] for known in own.values() for uri in known.former if uri in stored}
+            known = (addresses[0], *(each for each in addresses[1:] if each.uri in own))
+            yield KnownFile(path, sizes[path], known, {**others, **own}, commits.get(path))
+
+
+def find_task_commits(task: Task, files: Collection[Path]) -> Mapping[Path, Commit]:
+    """Return the last commits of the files; an uploaded file has none."""
+    return {} if task.uri else find_commits(task.path if task.path.is_dir() else task.path.parent, files)
+
+
+def read_fingerprints(stores: Sequence[Store], files: Collection[str]) -> dict[str, Fingerprint]:
+    """Return the stored fingerprints of files. One that the stores disagree about has no content."""
+    answers = [store.fingerprints(sorted(files)) for store in stores]
+    first = {uri: text for answer in reversed(answers) for uri, text in answer.items()}
+    found = {uri: (text, Fingerprint.parse(text)) for uri, text in first.items()}
+    return {
+        uri: known if all(answer.get(uri) == text for answer in answers) else replace(known, content="")
+        for uri, (text, known) in found.items()
+    }
+
+
+def compare_file(file: KnownFile, task: Task, stamp: str) -> FileRead:
+    """Return a file with its address, its fingerprint, and whether it is unchanged. Uses no store; may raise OSError.
+
+    A file with a new last commit has changed, because the time of the commit is that of its documents.
+    """
+    content = file.version or hash_content(file.path)
+    address = _choose_address(task, file, content)
+    commit = (str(file.commit),) if file.commit else ()  # files that Git does not track keep theirs
+    fingerprint = Fingerprint(address.place, identity("file", stamp, content, *commit))
+    read = FileRead(Source(file.path, address.uri, task.limits), file.size, fingerprint)
+    return _compare(read, address, file.addresses, file.stored)
 
 
 def _list_addresses(task: Task, path: Path, beginnings: dict[Path, list[Address]]) -> list[Address]:
@@ -65,15 +112,14 @@ def _list_addresses(task: Task, path: Path, beginnings: dict[Path, list[Address]
     return [address.append(name) for address in beginnings[path.parent]]
 
 
-def _choose_address(
-    task: Task, path: Path, content: str, address: Address, stored: Mapping[str, Fingerprint]
-) -> Address:
+def _choose_address(task: Task, file: KnownFile, content: str) -> Address:
     """Return the address of a file: its absolute path if another file has the address that it should have."""
-    known = stored.get(address.uri)
+    address = file.addresses[0]
+    known = file.stored.get(address.uri)
     other = address.find_file(known.place) if known and known.place != address.place else None
     if task.is_address_given or other is None or not _differs(other, content):
         return address
-    return make_address(path, None)
+    return make_address(file.path, None)
 
 
 def _differs(file: Path, content: str) -> bool:

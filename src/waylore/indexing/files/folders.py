@@ -32,6 +32,14 @@ def list_paths(path: Path, *, root: Path | None = None) -> Iterator[Path | tuple
     return list_files(path, root=root) if path.is_dir() else iter([path])
 
 
+def get_size(path: Path) -> int:
+    """Return the bytes of a file; 0 if they cannot be found, as reading it will report."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def list_files(folder: Path, *, root: Path | None = None) -> Iterator[Path | tuple[Path, str]]:
     """Yield the files of a folder and its subfolders; a path that cannot be read comes with the reason.
 

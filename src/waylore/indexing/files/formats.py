@@ -2,8 +2,9 @@
 
 A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the
 reason and never stops the others. A process of its own (`files.processes`) reads every file whose reader may take
-long: PDF, office files, HTML, EPUB, e-mail, reStructuredText, org-mode, the formats of other packages, and long texts
-that are parsed as a whole. The module does not split texts into passages (`chunking` does) and writes nothing.
+long: PDF, office files, Parquet, HTML, EPUB, e-mail, reStructuredText, org-mode, the formats of other packages, and
+long texts that are parsed as a whole. The module does not split texts into passages (`chunking` does) and writes
+nothing.
 """
 
 import stat
@@ -72,6 +73,7 @@ _read_markdown = _import_reader("markup.markdown", "read_markdown")
 _read_notebook = _import_reader("notebook", "read_notebook")
 _read_json_lines = _import_reader("rows", "read_json_lines")
 _read_table = _import_reader("table", "read_table")
+_read_parquet = _import_reader("parquet", "read_parquet")
 _read_rst = _import_reader("markup.rst", "read_rst", "docutils")
 _read_org = _import_reader("markup.org", "read_org", "orgparse")
 _read_mailbox = _import_reader("mail", "read_mailbox")
@@ -82,6 +84,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("markup.html", "read_html")),
     **dict.fromkeys((".jsonl", ".ndjson"), _read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), _read_table),
+    ".parquet": _read_parquet,
     **dict.fromkeys(_CODE_SUFFIXES, _read_code),
     **dict.fromkeys((".yaml", ".yml"), _read_yaml),
     ".toml": _read_toml,
@@ -99,7 +102,7 @@ READERS: dict[str, Reader] = {
 _READ_BY_LINE = (_read_json_lines, _read_table, read_text)
 _SPLIT = (_read_markdown, _read_rst, _read_org)
 # These return long files in rows or parts, so that the limit for bytes does not apply.
-_STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox)
+_STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox, _read_parquet)
 # These parse a whole file, so that a long one takes seconds.
 _PARSED = (_read_markdown, _read_code, _read_json, _read_yaml, _read_toml, _read_notebook)
 SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
@@ -156,13 +159,17 @@ def _needs_process(source: Source) -> bool:
 
 def choose_reader(source: Source) -> Reader:
     """Return the reader for a file. Raise ReadError if the format is unknown, or the file too large or irregular."""
-    suffix = source.path.suffix.lower()
-    reader: Reader | None = READERS.get(suffix) or load_plugin("waylore.readers", suffix.removeprefix("."))
-    if reader is None:
-        raise ReadError(f"there is no reader for {suffix} files")
     about = source.path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise ReadError("it is not a regular file")
-    if about.st_size > source.limits.bytes and reader not in _STREAMED:
-        raise ReadError(describe_limit("bytes", source.limits.bytes))
+    return find_reader(source.path.suffix.lower(), about.st_size, source.limits)
+
+
+def find_reader(suffix: str, size: int, limits: Limits) -> Reader:
+    """Return the reader for files that end in a suffix. Raise ReadError if there is none, or a file is too large."""
+    reader: Reader | None = READERS.get(suffix) or load_plugin("waylore.readers", suffix.removeprefix("."))
+    if reader is None:
+        raise ReadError(f"there is no reader for {suffix} files")
+    if size > limits.bytes and reader not in _STREAMED:
+        raise ReadError(describe_limit("bytes", limits.bytes))
     return reader

@@ -30,8 +30,13 @@ MAX_MESSAGE_BYTES = 2**28
 OUT_OF_MEMORY = 77  # exit status of a process that exceeded its memory
 END = b"null"
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.files.worker import main; main()"
-# Nothing of our own environment, which has secrets. The threads of OpenBLAS would take the address space.
-_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
+# Nothing of our own environment, which has secrets. Threads of OpenBLAS and Arrow's own heap would take address space.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LANG": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 
 
 def read_in_process(source: Source, wait: Callable[[], object]) -> Iterator[Reading | Skipped]:
@@ -160,13 +165,13 @@ def _describe_time(limits: Limits) -> str:
 
 def encode_source(source: Source) -> bytes:
     """Return a file to read as a message, with the folders for imports."""
-    return _encode([str(source.path.absolute()), source.uri, asdict(source.limits), sys.path])
+    return _encode([str(source.path.absolute()), source.uri, asdict(source.limits), source.first_row, sys.path])
 
 
 def decode_source(message: bytes) -> tuple[Source, list[str]]:
     """Return the file of a message, and the folders for imports."""
-    path, uri, limits, folders = _decode(message)
-    return Source(Path(path), uri, Limits(**limits)), folders
+    path, uri, limits, first_row, folders = _decode(message)
+    return Source(Path(path), uri, Limits(**limits), first_row=first_row), folders
 
 
 def encode_item(item: Reading | Skipped) -> bytes:

@@ -41,7 +41,7 @@ def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
                 raise ReadError(
                     f"more than {_MAX_BROKEN_LINES} lines are not JSON objects: reading stopped at line {row[0]}"
                 )
-            yield from add_bytes_read(file, row[0], _read_row(source, row))
+            yield from add_bytes_read(file, row[0], read_row(source, f"line={row[0]}", row[1]))
 
 
 def add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped]) -> Iterator[Reading | Skipped]:
@@ -64,7 +64,7 @@ def read_lines(file: TextIO, source: Source) -> Iterator[str]:
 
 def _read_objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
     """Yield the number and value of each line; the value of a broken line is the error."""
-    for number, line in enumerate(read_lines(file, source), start=1):
+    for number, line in enumerate(read_lines(file, source), start=source.first_row):
         if not line.strip():
             continue
         try:
@@ -73,9 +73,8 @@ def _read_objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
             yield number, error
 
 
-def _read_row(source: Source, numbered: tuple[int, Any]) -> Iterator[Reading | Skipped]:
-    number, row = numbered
-    place = f"line={number}"
+def read_row(source: Source, place: str, row: Any) -> Iterator[Reading | Skipped]:
+    """Yield the document of a row, or why it is skipped; a row that has messages is a conversation."""
     if isinstance(row, Exception):
         yield Skipped(f"{source.uri}#{place}", f"it is not JSON: {row}"[:300])
     elif isinstance(row, dict) and is_conversation(row):

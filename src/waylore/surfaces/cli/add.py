@@ -106,7 +106,7 @@ def add(
             raise ConfigError("--user and --at are for one text; `waylore remember` reads conversations of a user")
         if (prune or root) and not files:
             raise ConfigError("--prune and --root are for files and folders; name one")
-        _check_labels(label)
+        check_labels(label)
         set_up_if_unset(store, collection)
     with (
         open_for_writing(store, collection) as memory,
@@ -116,7 +116,7 @@ def add(
         if files:
             limits = Limits(seconds=settings.files.seconds)
             report = merge_reports([_add(memory, path, root, label, about, prune, limits, expires) for path in files])
-            people = Group(Text(_summarise(report)), *figures.list_skipped(report.skipped))
+            people = Group(Text(summarise_report(report)), *figures.list_skipped(report.skipped))
             print_result(wire.AddReport.of(report), people, as_json)
         else:
             given = text or sys.stdin.read()
@@ -141,7 +141,8 @@ def _check_paths(paths: Sequence[str], text: str, settings: Settings) -> list[Pa
     return files
 
 
-def _check_labels(labels: Sequence[str]) -> None:
+def check_labels(labels: Sequence[str]) -> None:
+    """Raise ConfigError if a label is empty."""
     if not all(label.strip() for label in labels):
         raise ConfigError("--label must not be empty; leave it out if every caller may read")
 
@@ -174,7 +175,8 @@ def _add(
         )
 
 
-def _summarise(report: AddReport) -> str:
+def summarise_report(report: AddReport) -> str:
+    """Return the result of adding files as one line."""
     content = f"{shown.count(report.passages, 'passage')}, {shown.count(report.facts, 'fact')}"
     new = f"{shown.count(report.documents, 'document')} added ({content})" if report.documents else "nothing new"
     forgotten = f", {shown.count(report.forgotten, 'document')} forgotten" if report.forgotten else ""
@@ -219,7 +221,7 @@ def import_(
     Example: `waylore import memory.jsonl`
     """
     with report_errors():
-        _check_labels(label)
+        check_labels(label)
         set_up_if_unset(store, collection)
     with (
         open_for_writing(store, collection) as memory,

@@ -33,8 +33,9 @@ class CommandEntry:
 
 
 COMMANDS = {
-    "init": CommandEntry(ADD, "init:init"),
+    "init": CommandEntry(ADD, "setup:init"),
     "add": CommandEntry(ADD, "add:add"),
+    "load": CommandEntry(ADD, "load:load"),
     "import": CommandEntry(ADD, "add:import_"),
     "remember": CommandEntry(ADD, "memory:remember"),
     "hooks": CommandEntry(ADD, "memory:hooks_app"),

@@ -1,7 +1,6 @@
-"""Set up a folder: choose an embedder, load its model, create the store and write `waylore.toml`.
+"""`waylore init`: choose an embedder, load its model, create the store and write `waylore.toml`.
 
-`waylore init` does it with its options. `waylore add` and `waylore import` do it if nothing is set. Nothing here prints
-a result.
+`waylore add`, `load` and `import` do the same if nothing is set.
 """
 
 import json
@@ -9,9 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console, Group
+from rich.text import Text
 
 from waylore.errors import ConfigError, ModelUnavailable
 from waylore.project import PROJECT, find_project_file
@@ -19,10 +20,11 @@ from waylore.protocols import Embedder
 from waylore.settings.files import trust_file
 from waylore.settings.load import find_trust_record, list_settings, load
 from waylore.settings.sections import EmbeddingSettings, Settings
-from waylore.store.urls import open_store
-from waylore.surfaces.cli.options import find_file, keep_given
+from waylore.store.urls import open_store, without_password
+from waylore.surfaces.cli.options import CollectionName, StoreUrl, find_file, keep_given
 from waylore.surfaces.open import DEFAULT_MODELS, create_extractor, create_reranker, defer_embedder, read_search_options
-from waylore.surfaces.terminal.output import handle_interrupt
+from waylore.surfaces.terminal import hits as shown
+from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors
 from waylore.types.results import Statistics
 
 HEADER = "# Settings of Waylore for this folder; `waylore config` shows all of them."
@@ -47,6 +49,42 @@ class SetUp:
     is_new: bool
     known: Statistics
     needs_reembedding: bool
+
+
+def init(
+    embedder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Embedder: none, fastembed, model2vec, openai or hashing."),
+    ] = None,
+    model: Annotated[str, typer.Option(metavar="NAME", help="Name of the model.")] = "",
+    model_path: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder with the files of the model, for use without a network."),
+    ] = None,
+    store: StoreUrl = "",
+    collection: CollectionName = "",
+    as_json: AsJson = False,
+) -> None:
+    """Set up this folder: write waylore.toml, download the model, create the store.
+
+    Running it again changes nothing. The embedder is fastembed if it is installed, else none: then only words are
+    searched, until you `pip install 'waylore[local]'`. If the store has vectors of another model, run `waylore
+    reembed` afterwards.
+
+    Example: `waylore init --embedder fastembed`
+    """
+    with report_errors():
+        options = choose_options(embedder, model, model_path, store, collection)
+        _announce_model(options)
+        made = set_up(options)
+        result = {
+            "settings": str(PROJECT),
+            "is_new": made.is_new,
+            "store": without_password(made.settings.store),
+            "embedder": made.settings.embedding.provider,
+            "reembed": made.known.passages if made.needs_reembedding else 0,
+        }
+        print_result(result, _summarise(made), as_json)
 
 
 def set_up(options: dict[str, Any]) -> SetUp:
@@ -189,3 +227,36 @@ def _create_store(settings: Settings) -> Statistics:
         file.parent.mkdir(parents=True, exist_ok=True)
     with closing(open_store(settings.store, settings.collection)) as store:
         return store.statistics()
+
+
+# -- the report ----------------------------------------------------------------------------------------
+
+
+def _announce_model(options: dict[str, object]) -> None:
+    """Print the name of a model that is about to be loaded."""
+    settings = load(**options)
+    embedding = settings.embedding
+    if needs_model(settings, is_new=not PROJECT.exists()):
+        name = embedding.model or embedding.path or DEFAULT_MODELS[embedding.provider]
+        download = "" if embedding.path else " (downloaded the first time)"
+        Console(stderr=True, highlight=False).print(Text(f"loading {name}{download}", "dim"))
+
+
+def _mask(made: SetUp) -> str:
+    """Return the text of the file without the password of the store."""
+    return made.text.replace(write_value(made.settings.store), write_value(without_password(made.settings.store)))
+
+
+def _summarise(made: SetUp) -> Group:
+    head = Text(f"wrote {PROJECT}:" if made.is_new else f"{PROJECT} exists already; nothing was changed", "bold")
+    lines = [head, *([Text(f"\n{_mask(made)}", "dim")] if made.is_new else [])]
+    if made.settings.embedding.provider == "none":
+        lines.append(Text("Without an embedder only words are searched. To search by meaning too:", "yellow"))
+        lines.append(Text("  pip install 'waylore[local]', remove waylore.toml, and run `waylore init` again"))
+    following = 'waylore search "…"' if made.known.documents else "waylore add PATH"
+    if made.needs_reembedding:
+        passages = shown.count(made.known.passages, "passage")
+        old = made.known.model or "no model"
+        lines.append(Text(f"The store was embedded with {old}: now run `waylore reembed` ({passages}).", "yellow"))
+        following = "waylore reembed"
+    return Group(*lines, Text.assemble("next: ", (following, "bold green")))

@@ -3,7 +3,7 @@
 python -m benchmarks.peers prepare musique DIR --data ../shared/data
 python -m benchmarks.peers run lightrag musique DIR --model .cache/models/bge-small
 python -m benchmarks.peers faults lightrag DIR --model .cache/models/bge-small
-python -m benchmarks.peers table DIR --pictures docs/pictures
+python -m benchmarks.peers table DIR --json benchmarks/plots/results/peers.json
 
 Every command continues where it stopped. `serve` answers on loopback until Ctrl-C, to try a peer by hand.
 """
@@ -21,11 +21,11 @@ from benchmarks.peers.adapters.frame import ANSWERS, INDEXED
 from benchmarks.peers.environments import PEERS
 from benchmarks.peers.faults import SET, count_rows, read_results, run_faults, write_fault_set
 from benchmarks.peers.measure import PeerFailed, Place, run_phase
-from benchmarks.peers.pictures import write_picture
 from benchmarks.peers.scripted import script_chat
 from benchmarks.peers.server import ModelServer, start_server
 from benchmarks.peers.sets import PeerSet, cut_set, read_set, read_source, write_set
 from benchmarks.peers.table import format_faults, format_tables, list_scores
+from benchmarks.plots.results import write_peers
 from waylore.evaluation.contexts.measure import choose_counter
 from waylore.evaluation.index import load_embedder
 from waylore.providers.embedders.cached import CachedEmbedder
@@ -69,7 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     faults.add_argument("peer", choices=PEERS)
     table = commands.add_parser("table", help="print the figures")
     table.set_defaults(command=print_tables)
-    table.add_argument("--pictures", type=Path, help="folder for pictures of the recall")
+    table.add_argument("--json", type=Path, metavar="FILE", help="file for the figures, of which plots are made")
     for each in (serve, peer, faults):
         each.add_argument("--model", type=Path, help="folder of the weights of bge-small")
         each.add_argument("--embedder", default="fastembed", choices=("fastembed", "hashing"))
@@ -134,9 +134,8 @@ def print_tables(options: argparse.Namespace) -> None:
     scored = list_scores(folder, choose_counter()[0])
     print(format_tables(scored))
     print(f"\n{format_faults(read_results(folder))}")
-    for name, rows in scored.items():
-        if rows and options.pictures:
-            print(write_picture(options.pictures, name, rows))
+    if options.json:
+        write_peers(options.json, scored)
 
 
 if __name__ == "__main__":

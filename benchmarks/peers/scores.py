@@ -30,8 +30,8 @@ class PeerScores:
     peer: str
     set: str
     recall: Interval
-    answered: Interval
-    own: Interval | None
+    answered: float
+    own: float | None
     index_seconds: float
     index_processor: float
     texts: int
@@ -101,12 +101,12 @@ def cut_words(text: str, budget: int, count: CountTokens) -> str:
     return " ".join(words[:fits])
 
 
-def _score_contexts(questions: Sequence[ContextQuestion], shown: Sequence[Sequence[ShownText]]) -> Interval:
+def _score_contexts(questions: Sequence[ContextQuestion], shown: Sequence[Sequence[ShownText]]) -> float:
     """Return the share of questions whose answer is shown; of those without answers, the share of their support."""
     scores = [score_context(question, parts) for question, parts in zip(questions, shown, strict=True)]
     strict = [each.strict for each in scores if each.strict is not None]
     support = [each.support for each in scores if each.support is not None]
-    return compute_interval(np.array(strict or support, dtype=np.float64))
+    return float(np.mean(np.array(strict or support, dtype=np.float64)))
 
 
 def _add_costs(place: Place, phase: str) -> Mapping[str, float]:

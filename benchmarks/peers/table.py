@@ -1,4 +1,4 @@
-"""Write the figures of all peers as Markdown tables and as pictures."""
+"""Write the figures of all peers as Markdown tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,6 @@ from benchmarks.peers.faults import SET, FaultResult
 from benchmarks.peers.measure import Place
 from benchmarks.peers.scores import PeerScores, score_peer
 from benchmarks.peers.sets import read_set
-from waylore.evaluation.metrics import Interval
 from waylore.protocols import CountTokens
 
 QUALITY = "| peer | R@5 | 95 % | answer in 1,000 tokens | in its own context |\n|---|---|---|---|---|"
@@ -50,13 +49,13 @@ def _format_quality(row: PeerScores) -> str:
         f"{100 * row.recall.mean:.1f}",
         f"{100 * row.recall.low:.1f}–{100 * row.recall.high:.1f}",
         _format_share(row.answered),
-        _format_share(row.own) if row.own else "",
+        _format_share(row.own) if row.own is not None else "",
     ]
     return _join(cells)
 
 
-def _format_share(share: Interval) -> str:
-    return f"{share.mean:.2f}".removeprefix("0")
+def _format_share(share: float) -> str:
+    return f"{share:.2f}".removeprefix("0")
 
 
 def _format_costs(row: PeerScores) -> str:

@@ -1,0 +1,1 @@
+"""Results that the docs show, as JSON, and the plots that are made of them."""

@@ -95,6 +95,7 @@ full:
     bash .ci/run
     just coverage -n 2 --dist loadfile -m "not full"
     just test -m full
+    just site-check --all-pages
     just test --hypothesis-profile=full tests/retrieval tests/cells tests/engine
     just test-busy -m "not full"
 
@@ -120,8 +121,16 @@ site:
     python -m tools.website
 
 # Build the site and check links, pictures, requests and accessibility; needs Chromium and the packages of `just explorer`
-site-check:
-    python -m tools.website --check
+site-check *arguments:
+    python -m tools.website --check {{arguments}}
+
+# Run the recipes for agents with real packages, each in an environment of its own, and a scripted model
+recipes *names:
+    python -m tools.recipes {{names}}
+
+# Draw the plots of the docs from the results in benchmarks/plots/results; `--check` writes nothing
+plots *arguments:
+    python -m benchmarks.plots {{arguments}}
 
 # Generate the TypeScript client from the OpenAPI document and compile it
 client:

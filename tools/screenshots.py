@@ -78,14 +78,8 @@ Payments needs Login for every refund above fifty euros.
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
     "search": ("search", QUESTION, "--explain", "--top-k", "2"),
-    "cards": ("search", QUESTION),
     "explain": ("explain", QUESTION, "3"),
     "related": ("related", "Login", "--hops", "3"),
-    "facts": ("facts", "Mara Lindqvist"),
-    "stats": ("stats",),
-    "doctor": ("doctor",),
-    "config": ("config",),
-    "help": ("--help",),
 }
 PAGE_PICTURE = "explorer"
 PAGE_QUESTION = "Who looks after what Login needs?"

@@ -59,12 +59,12 @@ def update_transcripts(text: str, program: Path | None = None) -> str:
             (folder / path).write_text(content, "utf-8")
         model = MODEL.search(text)
         weights = {"WAYLORE_EMBEDDING_PATH": str(CACHE / model.group(1))} if model else {}
-        path = {"PATH": f"{(program or _create_program(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
+        path = {"PATH": f"{(program or create_program(folder)).parent}{os.pathsep}{os.environ['PATH']}"}
         env = _remove_our_variables() | path | weights | {"XDG_CONFIG_HOME": str(folder), "COLUMNS": "80"}
         return BLOCK.sub(lambda block: f"```console\n{_run_block(block.group(1), folder, env)}```", text)
 
 
-def _create_program(folder: Path) -> Path:
+def create_program(folder: Path) -> Path:
     """Write a program `waylore` that runs this source, and return its path."""
     program = folder / ".bin" / "waylore"
     program.parent.mkdir()

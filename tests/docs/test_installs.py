@@ -27,7 +27,7 @@ TEXTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted(path for folder in ("deploy", "examples") for path in (ROOT / folder).rglob("*") if path.is_file()),
 ]
-OTHER_PACKAGES = {"pip"}  # CONTRIBUTING and CI upgrade the installer itself
+OTHER_PACKAGES = {"pip", "openai-agents", "pydantic-ai-slim"}  # the installer itself, and agents of recipes
 Install = tuple[str, str, str]  # where it stands, the distribution, its extras
 
 

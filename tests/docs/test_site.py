@@ -1,9 +1,11 @@
 """The check of the site finds planted faults; `just site-check` runs it on the whole site."""
 
+import re
 from pathlib import Path
 
 import pytest
-from tools.website.build import DOCS, convert_page, find_unlisted
+from tools.website.__main__ import LOOKED_AT, list_pages
+from tools.website.build import DOCS, convert_page, find_unlisted, find_unused_pictures
 from tools.website.links import find_faults
 
 FINE = """<!doctype html><link rel="stylesheet" href="style.css"><link rel="canonical" href="https://a.org/">
@@ -52,6 +54,21 @@ def test_a_font_of_another_host_is_found(tmp_path: Path) -> None:
 
 def test_the_navigation_has_every_page() -> None:
     assert find_unlisted() == []
+
+
+def test_every_picture_is_shown() -> None:
+    assert find_unused_pictures() == []
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "pictures").glob("*.svg")), ids=lambda picture: picture.name)
+def test_a_picture_has_no_path_of_a_machine(picture: Path) -> None:
+    assert re.findall(r"/(?:work|home|root|tmp|dev/shm|Users)/[^<\s]*", picture.read_text("utf-8")) == []
+
+
+def test_all_pages_are_listed(tmp_path: Path) -> None:
+    site = write_site(tmp_path)
+    assert list_pages(site) == ["", "other/"]
+    assert all(page == "" or page.endswith("/") for page in LOOKED_AT)
 
 
 def test_the_comparison_has_figures_of_the_benchmark_only() -> None:

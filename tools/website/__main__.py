@@ -2,9 +2,10 @@
 
     python -m tools.website            build into build/site
     python -m tools.website --check    also check pages, links, pictures, requests and accessibility
+    python -m tools.website --check --all-pages    open every page in Chromium, not only some; takes minutes
 
-The check fails if the build has a warning, a page of docs/ is not in the navigation, a link or picture leads
-nowhere, a page requests anything from another host, or axe-core finds a serious fault in Chromium.
+The check fails if the build has a warning, a page of docs/ is not in the navigation, no page shows a picture, a link or
+picture leads nowhere, a page requests anything from another host, or axe-core finds a serious fault in Chromium.
 """
 
 import argparse
@@ -15,17 +16,22 @@ from tempfile import TemporaryDirectory
 
 from tools.browser import run_browser
 from tools.postgres.builds import MissingRequirement
-from tools.website.build import OUTPUT, build_site, find_unlisted
+from tools.website.build import OUTPUT, build_site, find_unlisted, find_unused_pictures
 from tools.website.links import find_faults
 from tools.website.serve import serve_folder
 
 LOOKED_AT = ("", "tutorial/", "explanation/how-it-works/", "explanation/comparison/")  # pages that Chromium opens
 
 
-def check_in_browser(site: Path) -> list[str]:
-    """Return what Chromium and axe-core find on some pages, light and dark, wide and narrow."""
+def list_pages(site: Path) -> list[str]:
+    """Return the addresses of all pages of a site, relative to it."""
+    return sorted(f"{page.parent.relative_to(site)}/".removeprefix("./") for page in site.rglob("index.html"))
+
+
+def check_in_browser(site: Path, pages: Sequence[str]) -> list[str]:
+    """Return what Chromium and axe-core find on pages, light and dark, wide and narrow."""
     with TemporaryDirectory() as folder, serve_folder(site) as url:
-        scene = {"url": url, "pages": [f"{url}/{page}" for page in LOOKED_AT]}
+        scene = {"url": url, "pages": [f"{url}/{page}" for page in pages]}
         printed = run_browser("site", scene, Path(folder))
         return [printed] if printed else []
 
@@ -34,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the site; with `--check` return 1 if something is wrong with it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="check what was built")
+    parser.add_argument("--all-pages", action="store_true", help="open every page in Chromium, not only some")
     options = parser.parse_args(arguments)
     warnings = build_site(OUTPUT)
     if warnings:
@@ -42,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faults: list[str] = []
     if options.check:
         try:
-            faults = [*find_unlisted(), *find_faults(OUTPUT), *check_in_browser(OUTPUT)]
+            pages = list_pages(OUTPUT) if options.all_pages else LOOKED_AT
+            faults = [*find_unlisted(), *find_unused_pictures(), *find_faults(OUTPUT)]
+            faults += check_in_browser(OUTPUT, pages)
         except MissingRequirement as missing:
             faults = [str(missing)]
     print(*faults, f"{len(faults)} faults" if options.check else f"built {OUTPUT}", sep="\n")

@@ -57,3 +57,10 @@ def find_unlisted() -> list[str]:
     listed = set(re.findall(r"[\w/-]+\.md", CONFIGURATION.read_text("utf-8").partition("\nnav:")[2]))
     pages = (str(page.relative_to(DOCS)) for page in sorted(DOCS.rglob("*.md")))
     return [f"mkdocs.yml: the navigation has no {page}" for page in pages if page not in listed]
+
+
+def find_unused_pictures() -> list[str]:
+    """Return the pictures of docs/ that neither a page nor the README shows."""
+    pages = [page.read_text("utf-8") for page in (ROOT / "README.md", *DOCS.rglob("*.md"))]
+    pictures = (picture.name for picture in sorted((DOCS / "pictures").iterdir()))
+    return [f"no page shows pictures/{name}" for name in pictures if not any(f"pictures/{name}" in p for p in pages)]

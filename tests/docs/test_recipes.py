@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from tools.recipes.model import ToolUse, decide, read_tools, read_turns, serve_model
+from tools.recipes.model import read_tools, read_turns, serve_model
 from tools.recipes.run import PAGE, RECIPES, TALK, prepare_folder, read_files, run_recipe
+from tools.recipes.script import ToolUse, decide
 
 import waylore
 from surfaces.agents import get_text
@@ -38,7 +39,7 @@ def read_server(program: str) -> dict[str, Any]:
     return server
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", [name for name, recipe in RECIPES.items() if recipe.is_program])
 def test_a_program_is_on_the_page_and_uses_names_that_exist(name: str) -> None:
     recipe = RECIPES[name]
     program = read_files()[recipe.file]
@@ -54,9 +55,12 @@ def test_a_program_is_on_the_page_and_uses_names_that_exist(name: str) -> None:
 def test_the_page_names_the_versions_and_packages_that_are_tried(name: str) -> None:
     page = PAGE.read_text("utf-8")
     for package in RECIPES[name].packages:
-        distribution, _, version = package.partition("==")
-        assert re.search(rf"^pip install .*{re.escape(distribution)}", page, re.MULTILINE)
-        assert f"{distribution.partition('[')[0]} {version}" in page
+        distribution, version = re.split("==|(?<!^)@", package)
+        title = {"@anthropic-ai/claude-code": "Claude Code"}.get(distribution, distribution.partition("[")[0])
+        assert f"{title} {version}" in page
+        assert RECIPES[name].file in page
+        if RECIPES[name].is_program:
+            assert re.search(rf"^pip install .*{re.escape(distribution)}", page, re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -1,49 +1,22 @@
-"""Serve OpenAI's protocol on loopback with a model that follows a script, for agents that run without a key.
+"""Serve a model that follows a script on loopback, for agents that run without a key.
 
-A message that begins with "Remember" makes the model call `memory_remember`; for any other it calls `memory_search`,
-and its answer is the result of the tool. Without tools, its answer is what the instructions say. Chat completions and
-responses are served, without streaming.
+It speaks OpenAI's protocol (chat completions and responses, without streaming), and of Anthropic's what Claude Code
+uses.
 """
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any
+from urllib.parse import urlsplit
 
-Role = Literal["user", "assistant", "tool", "system"]
-SEARCH, REMEMBER = "memory_search", "memory_remember"
+from tools.recipes.messages import read_messages, stream_message
+from tools.recipes.script import Role, ToolUse, Turn, decide, read_text
+
 ROLES: Mapping[str, Role] = {"developer": "system", "system": "system", "assistant": "assistant", "tool": "tool"}
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message of a request."""
-
-    role: Role
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUse:
-    """The decision of the model to call a tool."""
-
-    name: str
-    arguments: str
-
-
-def decide(turns: Sequence[Turn], tools: Sequence[str]) -> ToolUse | str:
-    """Return the tool that the script calls next, or its answer."""
-    last = turns[-1]
-    if last.role == "tool":
-        return last.text
-    if last.text.startswith("Remember") and REMEMBER in tools:
-        return ToolUse(REMEMBER, json.dumps({"text": last.text.removeprefix("Remember that ")}))
-    if SEARCH in tools:
-        return ToolUse(SEARCH, json.dumps({"query": last.text}))
-    return "\n".join(turn.text for turn in turns if turn.role == "system")
+MESSAGES = "/v1/messages"
 
 
 # -- what a request says ---------------------------------------------------------------------------------
@@ -66,13 +39,6 @@ def read_item(item: Mapping[str, Any]) -> Turn:
     if item.get("type") == "function_call":
         return Turn("assistant", "")
     return Turn(ROLES.get(item["role"], "user"), read_text(item["content"]))
-
-
-def read_text(content: Any) -> str:
-    """Return the text of a message, which may come in parts."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(str(part.get("text", "")) for part in content)
 
 
 def read_tools(body: Mapping[str, Any]) -> list[str]:
@@ -153,22 +119,30 @@ class ScriptedRequest(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer by the script."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        path = urlsplit(self.path).path
         makers = {"/v1/chat/completions": make_completion, "/v1/responses": make_response}
-        if self.path not in makers or body.get("stream"):
+        if path == MESSAGES and body.get("stream"):
+            decision = self._decide(read_messages(body), body)
+            self._send("text/event-stream", stream_message(body["model"], decision))
+        elif path in makers and not body.get("stream"):
+            decision = self._decide(read_turns(body), body)
+            self._send("application/json", json.dumps(makers[path](body["model"], decision)))
+        else:
             self.send_error(404, "not in the script")
-            return
-        decision = decide(read_turns(body), read_tools(body))
+
+    def _decide(self, turns: list[Turn], body: Mapping[str, Any]) -> ToolUse | str:
+        decision = decide(turns, read_tools(body))
         if isinstance(decision, ToolUse):
             self.server.called.append(decision.name)
-        self._send(makers[self.path](body["model"], decision))
+        return decision
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name is that of the base class)
         """Print nothing."""
 
-    def _send(self, answer: Mapping[str, Any]) -> None:
-        content = json.dumps(answer).encode()
+    def _send(self, kind: str, answer: str) -> None:
+        content = answer.encode()
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

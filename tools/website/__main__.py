@@ -21,6 +21,7 @@ from tools.website.links import find_faults
 from tools.website.serve import serve_folder
 
 LOOKED_AT = ("", "tutorial/", "explanation/how-it-works/", "explanation/comparison/")  # pages that Chromium opens
+PAGES_AT_ONCE = 8  # a run of the browser has a limit of time
 
 
 def list_pages(site: Path) -> list[str]:
@@ -30,10 +31,13 @@ def list_pages(site: Path) -> list[str]:
 
 def check_in_browser(site: Path, pages: Sequence[str]) -> list[str]:
     """Return what Chromium and axe-core find on pages, light and dark, wide and narrow."""
+    found = []
     with TemporaryDirectory() as folder, serve_folder(site) as url:
-        scene = {"url": url, "pages": [f"{url}/{page}" for page in pages]}
-        printed = run_browser("site", scene, Path(folder))
-        return [printed] if printed else []
+        for start in range(0, len(pages), PAGES_AT_ONCE):
+            addresses = [f"{url}/{page}" for page in pages[start : start + PAGES_AT_ONCE]]
+            found.append(run_browser("site", {"url": url, "pages": addresses}, Path(folder)))
+            print(f"opened {start + len(addresses)} of {len(pages)} pages", flush=True)
+    return [printed for printed in found if printed]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -147,12 +147,14 @@ READS: tuple[Way, ...] = (
     get("listCollections", "/v1/collections", is_general=True),
     get("getCollection", HERE, is_general=True),
     get("getStats", f"{HERE}/stats", is_general=True),
+    get("getInsight", f"{HERE}/insight", is_general=True),
     get("exportCollection", f"{HERE}/export", is_general=True),
     get("listDocuments", f"{HERE}/documents?limit=100", is_general=True),
     get("listDocuments", f"{HERE}/documents?under={{address}}", "list one address"),
     get("getDocument", f"{HERE}/documents/{{document}}"),
     get("listFacts", f"{HERE}/facts?entity={{subject}}"),
     get("getReceipt", f"{HERE}/receipts/{{receipt}}"),
+    get("listMerges", f"{HERE}/merges?entity={{subject}}"),
     get("getRelated", f"{HERE}/related?entity={{subject}}&hops=6&limit=1000"),
     get("getRelated", f"{HERE}/related?entity={{subject}}&user={{user}}&predicate=works+for", "related of its user"),
     get("getConnection", f"{HERE}/connection?entity={{subject}}&to=Acme"),
@@ -288,6 +290,21 @@ WRITES: tuple[Way, ...] = (
         labels="target",
         names_user=True,
     ),
+    post(
+        "markDistinct",
+        "separate its name",
+        f"{HERE}/names/distinct",
+        lambda t, _: {"name": t.subject, "other": "Acme"},
+        adds=True,
+    ),
+    post(
+        "markDistinct",
+        "separate its name for its readers",
+        f"{HERE}/names/distinct",
+        lambda t, _: {"name": t.subject, "other": "Acme", "labels": sorted(t.labels)},
+        adds=True,
+        labels="target",
+    ),
     post("rememberMessages", "remember a message", REMEMBER, lambda *_: {"messages": SAID}, adds=True),
     post(
         "rememberMessages",
@@ -409,7 +426,7 @@ def _choose_group(way: Way) -> str:
         return "agents"
     if way in READS:
         return "reading"
-    subjects = {"add": "adding", "remember": "adding", "forget": "forgetting"}
+    subjects = {"add": "adding", "mark": "adding", "remember": "adding", "forget": "forgetting"}
     subjects |= {"upload": "uploading", "import": "uploading"}
     return subjects.get(re.split("[A-Z]", way.of)[0], "administration")
 

@@ -275,6 +275,7 @@ def list_calls(memory: Waylore, folder: Path) -> dict[str, tuple[Callable[..., A
         "merges": (memory.merges, {"name": "Ada"}),
         "make_fence": (lambda **options: memory.make_fence(*([options["texts"]] if options else ())), {}),
         "stats": (memory.stats, {}),
+        "growth": (memory.growth, {}),
         "users": (memory.users, {}),
         "forget": (lambda **options: memory.forget(options.pop("documents", "nope"), **options), {}),
         "audit": (memory.audit, {}),

@@ -38,9 +38,10 @@ def create_token(
     scope: Scope = ADMIN,
     collections: Iterable[str] = (ALL_COLLECTIONS,),
     labels: Iterable[str] | None = None,
+    user: str | None = None,
 ) -> str:
     """Create an API key and return its token."""
-    made, token = make_key("a test", collections=collections, scope=scope, labels=labels)
+    made, token = make_key("a test", collections=collections, scope=scope, labels=labels, user=user)
     with closing(open_registry(str(store))) as registry:
         registry.set_key(made)
     return token

@@ -19,7 +19,7 @@ from waylore.store.receipts import KINDS
 from waylore.store.rows import group_pairs, sort_by_strength, sort_mentions
 from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns, to_mention_columns
 from waylore.types.knowledge import SOURCES, Document, Entity, Fact, IndexedDocument, Mention, Status
-from waylore.types.results import Receipt, Statistics, UserCounts
+from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import Ranking, Scored, TermCounts
 
 T = TypeVar("T")
@@ -72,6 +72,15 @@ def merge_users(answers: Sequence[Sequence[UserCounts]], *, limit: int) -> tuple
     return tuple(
         UserCounts(user, sum(each.documents for each in of_user[user]), sum(each.passages for each in of_user[user]))
         for user in sorted(of_user)[:limit]
+    )
+
+
+def merge_growth(answers: Sequence[Sequence[DayCounts]]) -> tuple[DayCounts, ...]:
+    """Return the sums of the counts by day. A document of several collections counts once for each."""
+    of_day = group_pairs((each.day, each) for answer in answers for each in answer)
+    return tuple(
+        DayCounts(day, sum(each.documents for each in of_day[day]), sum(each.passages for each in of_day[day]))
+        for day in sorted(of_day)
     )
 
 

@@ -21,6 +21,7 @@ from waylore.cells.merge import (
     merge_documents,
     merge_entities,
     merge_exports,
+    merge_growth,
     merge_ids,
     merge_mentions,
     merge_nearby,
@@ -53,7 +54,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics, UserCounts
+from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking, TermCounts
 
 T = TypeVar("T")
@@ -467,6 +468,10 @@ class FederatedStore:
     def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
         """Return the users of the collection with the number of their items, by name, starting after `after`."""
         return self._read(lambda _, s: s.users(after=after, limit=limit), partial(merge_users, limit=limit))
+
+    def growth(self, *, everyone: bool = False, where: Filter = NO_FILTER) -> tuple[DayCounts, ...]:
+        """Count documents and passages by the day on which they were recorded."""
+        return self._read(lambda _, s: s.growth(everyone=everyone, where=where), merge_growth)
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection in its cell, or of one of several collections."""

@@ -64,7 +64,7 @@ from waylore.types.knowledge import (
     has_ended,
 )
 from waylore.types.messages import Message
-from waylore.types.results import AddedId, Merge, Receipt, RememberReport, Statistics, UserCounts
+from waylore.types.results import AddedId, DayCounts, Merge, Receipt, RememberReport, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
 
 if TYPE_CHECKING:  # a search starts without it
@@ -973,6 +973,14 @@ class Waylore:
         return self._store.statistics()
 
     @check_call
+    def growth(self) -> tuple[DayCounts, ...]:
+        """Return how many of the documents that you may read, and of their passages, were written on each day (UTC).
+
+        Without limits these are all documents, also those of users and expired ones, as in `stats`.
+        """
+        return self._store.growth(everyone=not self._author.is_limited, where=self._narrow(None))
+
+    @check_call
     def users(self, *, after: str | None = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
         """Return the users of the collection with the number of their documents and passages, a page at a time.
 
@@ -1316,6 +1324,7 @@ class Waylore:
     achanges = make_async(changes)
     aprovenance = make_async(provenance)
     astats = make_async(stats)
+    agrowth = make_async(growth)
     ausers = make_async(users)
     aforget = make_async(forget)
     aget_receipt = make_async(get_receipt)

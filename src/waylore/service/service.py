@@ -24,7 +24,8 @@ from waylore.deadline import wait_for_thread
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, StoreError, StoreUnavailable
 from waylore.indexing.blocks import Limits
-from waylore.protocols import Embedder
+from waylore.protocols import Embedder, Observer
+from waylore.service.activity import Activity
 from waylore.service.background import Background, open_background
 from waylore.service.callers import COLLECTION_NAME_PATTERN, ApiKeys, Caller, make_not_found_error
 from waylore.service.jobs.runner import JobRunner
@@ -79,6 +80,7 @@ class Service:
     threads: ServiceThreads
     probes: Mapping[str, Probe]  # by what they check: store, model and provider
     background: Background
+    activity: Activity
     collection_cache: TTLCache[str, RegisteredCollection] = field(
         default_factory=lambda: TTLCache(4_096, COLLECTION_CACHE_SECONDS)
     )
@@ -151,10 +153,11 @@ class Service:
 
 @contextmanager
 def open_service(
-    settings: Settings, embedder: Embedder | None, open_collection: Callable[[str], Waylore]
+    settings: Settings, embedder: Embedder | None, open_collection: Callable[[str, Observer], Waylore]
 ) -> Iterator[Service]:
     """Open a service that is ready to answer, and close it when all of its threads have ended."""
-    collections = OpenCollections(open_collection, max_idle=MAX_IDLE_COLLECTIONS)
+    activity = Activity()
+    collections = OpenCollections(lambda name: open_collection(name, activity.get(name)), max_idle=MAX_IDLE_COLLECTIONS)
     with ExitStack() as stack:
         registry = stack.enter_context(closing(open_registry(settings.store)))
         stack.callback(collections.close)
@@ -177,6 +180,7 @@ def open_service(
             threads=threads,
             probes=stack.enter_context(_open_probes(registry, embedder, oidc_tokens)),
             background=background,
+            activity=activity,
         )
 
 

@@ -5,8 +5,8 @@ many items come as columns (`types.columns`), which make an object when it is lo
 `Filter` and applies it inside the query: items that the caller may not see are not counted, ranked or cut off. Only
 expired documents count until they are forgotten: in the frequencies of words and the numbers of mentions.
 Results have a fixed order, and ties are broken by id, so that equal rows give equal answers on every engine. Only
-`dense` and `nearest_entities` (which scan bits on SQLite), `list_entities` (of a rare type), `most_used`, `export`,
-`activate_model`, `find_remains` and `compact` may take time in proportion to the collection.
+`dense` and `nearest_entities` (which scan bits on SQLite), `list_entities` (of a rare type), `most_used`, `growth`,
+`export`, `activate_model`, `find_remains` and `compact` may take time in proportion to the collection.
 `waylore.testing.StoreConformance` tests this protocol.
 """
 
@@ -31,7 +31,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics, UserCounts
+from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, Ranking, TermCounts
 
 NO_FINGERPRINTS: Mapping[str, str] = MappingProxyType({})
@@ -410,6 +410,14 @@ class Store(Protocol):
         """Return the users of the collection with the number of their items, by name, starting after `after`.
 
         Documents without a user are not counted. It takes no filter: only callers who may read everything may see it.
+        """
+        ...
+
+    def growth(self, *, everyone: bool = False, where: Filter = NO_FILTER) -> tuple[DayCounts, ...]:
+        """Count the documents that the caller may see, and their passages, by the day (UTC) of their recording.
+
+        Days without documents are left out. With `everyone` all documents count, also those of users and expired ones;
+        only callers who may read everything may see that.
         """
         ...
 

@@ -35,6 +35,7 @@ from waylore.types.knowledge import (
     Scalar,
     Vector,
 )
+from waylore.types.results import DayCounts
 from waylore.types.search import Filter
 
 tells_time = import_later("waylore.spans", "tells_time")  # a search starts without it
@@ -116,6 +117,12 @@ def to_optional_microseconds(moment: datetime | None) -> int | None:
 def from_microseconds(microseconds: int) -> datetime:
     """Convert microseconds since 1970 to a time; the inverse of `to_microseconds`."""
     return EPOCH + timedelta(microseconds=microseconds)
+
+
+def to_day_counts(row: Sequence[int]) -> DayCounts:
+    """Return the counts of a day, which is given as days since 1970."""
+    day, documents, passages = row
+    return DayCounts(EPOCH.date() + timedelta(days=day), documents, passages)
 
 
 def parse_ids(ids: Iterable[str]) -> tuple[bytes, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from waylore.engine.waylore import RULES, Waylore
 from waylore.errors import ConfigError
 from waylore.plugins import list_plugins, load_plugin
-from waylore.protocols import Embedder, Extractor, Reranker
+from waylore.protocols import Embedder, Extractor, Observer, Reranker
 from waylore.providers.embedders.deferred import DeferredEmbedder
 from waylore.providers.extractors.budget import Budget
 from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe, resolve_method
@@ -26,7 +26,7 @@ from waylore.settings.sections import (
     SearchSettings,
     Settings,
 )
-from waylore.surfaces.telemetry.setup import instrument
+from waylore.surfaces.telemetry.setup import CompositeObserver, instrument
 
 if TYPE_CHECKING:
     from waylore.providers.extractors.llm import LLMExtractor
@@ -36,18 +36,24 @@ DEFAULT_RERANKER = "Xenova/ms-marco-MiniLM-L-6-v2"
 
 
 def open_collection(
-    settings: Settings, *, embedder: Embedder | None = None, reranker: Reranker | None = None, collection: str = ""
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
+    collection: str = "",
+    observer: Observer | None = None,
 ) -> Waylore:
     """Open the collection of the settings, or another one of their store. A model that is given is not created."""
     name = collection or settings.collection
-    model, observer = instrument(settings.telemetry, name, embedder or create_embedder(settings.embedding))
+    model, recorder = instrument(settings.telemetry, name, embedder or create_embedder(settings.embedding))
+    observers = [each for each in (recorder, observer) if each]
     return Waylore.open(
         settings.store,
         collection=name,
         embedder=model,
         extractor=create_extractor(settings.extraction),
         single_valued=settings.single_valued,
-        observer=observer,
+        observer=CompositeObserver(observers) if len(observers) > 1 else next(iter(observers), None),
         scrub=settings.secrets.is_scrubbed(name),
         reranker=reranker or create_reranker(settings),
         **read_search_options(settings.search),

@@ -477,6 +477,26 @@ class Statistics(Wire):
     version: int
 
 
+class DayCounts(Wire):
+    """A day, and how many documents and passages were written on it."""
+
+    day: date
+    documents: int
+    passages: int
+
+
+class Merge(Wire):
+    """Two entities that are treated as one (`is_same`) or as similar, with the fact that is the evidence.
+
+    The fact has no passage if only the names are similar.
+    """
+
+    entity: Entity
+    other: Entity
+    fact: Fact
+    is_same: bool
+
+
 class Skipped(Wire):
     """A file or part of a file that was skipped, with the reason."""
 

@@ -1,6 +1,7 @@
 """Test collections: isolation, other handles, statistics, exports, and a change of the model."""
 
 from dataclasses import replace
+from datetime import date, datetime
 
 from waylore.store.protocol import Store
 from waylore.testing.world import (
@@ -27,6 +28,7 @@ from waylore.testing.world import (
 )
 from waylore.types.author import OWNER
 from waylore.types.knowledge import NewFact
+from waylore.types.results import DayCounts
 from waylore.types.search import Filter, Scored
 
 
@@ -111,6 +113,24 @@ class CollectionTests(StoreFixtures):
         assert world.most_used(limit=1) == (Scored(secret, 3.0),)
         assert world.most_used(limit=9, where=PUBLIC) == (Scored(king, 1.0),)
         assert queen not in {scored.id for scored in world.most_used(limit=9)}
+
+    def test_growth_counts_what_the_caller_sees_by_day(self, store: Store) -> None:
+        """With `everyone` all documents count. A day has no hours, also before 1970."""
+        times = ("2024-05-01T00:00:00", "2024-05-01T23:59:59.999999", "2024-05-03T12:00:00", "1969-12-31T23:00:00")
+        pages = (page("One."), page("Two."), page("Three.", labels=["red"]), page("Four."))
+        made = [
+            replace(each, document=replace(each.document, recorded_at=datetime.fromisoformat(f"{time}+00:00")))
+            for time, each in zip(times, pages, strict=True)
+        ]
+        owned = replace(made[3], document=replace(made[3].document, user="mara"))
+        store.write([*made[:3], owned], author=OWNER, model=MODEL)
+        first, second, early = date(2024, 5, 1), date(2024, 5, 3), date(1969, 12, 31)
+        assert store.growth() == (DayCounts(first, 2, 2), DayCounts(second, 1, 1))
+        assert store.growth(where=PUBLIC) == (DayCounts(first, 2, 2),)
+        assert store.growth(where=Filter(user="mara")) == (DayCounts(early, 1, 1), *store.growth())
+        assert store.growth(everyone=True, where=PUBLIC) == (DayCounts(early, 1, 1), *store.growth())
+        store.forget([made[0].document.id, owned.document.id], author=OWNER)
+        assert store.growth(everyone=True) == (DayCounts(first, 1, 1), DayCounts(second, 1, 1))
 
     def test_secret_belongs_to_collection(self, world: Store, open_store: OpenStore) -> None:
         secret = world.secret()

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Self
 
 from waylore.text import normalise
 from waylore.types.knowledge import SAME, Entity, Fact
-from waylore.types.plain import dump_fact
+from waylore.types.plain import dump_entity, dump_fact
 
 
 class AddedId(str):
@@ -54,6 +55,15 @@ class Merge:
     def is_same(self) -> bool:
         """True if the two are treated as one; otherwise their names are similar."""
         return normalise(self.fact.predicate) == normalise(SAME)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the merge as plain values, as every surface writes it in JSON."""
+        return {
+            "entity": dump_entity(self.entity),
+            "other": dump_entity(self.other),
+            "fact": dump_fact(self.fact),
+            "is_same": self.is_same,
+        }
 
     def __str__(self) -> str:
         return f"{self.entity.name} —{self.fact.predicate}→ {self.other.name}: {self.fact.embeddable}"
@@ -117,6 +127,19 @@ class UserCounts:
     user: str
     documents: int
     passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounts:
+    """A day, and how many documents and passages were written on it."""
+
+    day: date
+    documents: int
+    passages: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, as every surface writes them in JSON."""
+        return {"day": self.day.isoformat(), "documents": self.documents, "passages": self.passages}
 
 
 @dataclass(frozen=True, slots=True)

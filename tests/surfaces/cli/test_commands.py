@@ -241,6 +241,16 @@ def test_stats_shows_the_size(filled: Path) -> None:
     shown = run("stats")
     assert "documents" in shown
     assert "only words are searched" in shown
+    assert "growth" not in shown  # all of it was written today
+    assert [day["documents"] for day in run_json("stats")["growth"]] == [3]
+
+
+def test_stats_draws_the_growth_by_day(filled: Path) -> None:
+    with Waylore.open("team.waylore", clock=lambda: datetime(2020, 1, 2, tzinfo=UTC)) as memory:
+        memory.add("Written long ago.", title="Old")
+    growth = run_json("stats")["growth"]
+    assert (growth[0], len(growth)) == ({"day": "2020-01-02", "documents": 1, "passages": 1}, 2)
+    assert re.search(r"growth +▃·+█ 2020-01-02 to 20\d\d-\d\d-\d\d", run("stats"))
 
 
 def test_forget_takes_addresses_folders_and_ids(filled: Path) -> None:

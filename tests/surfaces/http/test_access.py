@@ -23,12 +23,13 @@ from waylore.service.registry.protocol import SCOPES, Key
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that other callers must not read
-QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated"), "?entity=login")
+QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated", "listMerges"), "?entity=login")
 QUERIES["getConnection"] = "?entity=login&to=Mara"
 BODIES: dict[str, dict[str, Any]] = {
     "putCollection": {"description": "mine now"},
     "addDocument": {"text": f"Planted {SECRET}."},
     "addFacts": {"facts": [{"subject": SECRET, "predicate": "is", "object": "planted"}]},
+    "markDistinct": {"name": SECRET, "other": "planted"},
     "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
     "forgetDocuments": {"documents": ["{document}"]},
     "verifyReceipt": {"documents": ["{document}"]},

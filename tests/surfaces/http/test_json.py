@@ -10,7 +10,7 @@ import pytest
 
 from surfaces.serving import make_settings, open_client, read_json
 from waylore.surfaces import wire
-from waylore.surfaces.http.responses import DocumentPage, Facts, write_json
+from waylore.surfaces.http.responses import DocumentPage, Facts, Insight, write_json
 
 NOTES = "/v1/collections/default"
 QUESTION = {"query": "Who can help with the login?"}
@@ -85,6 +85,7 @@ async def test_only_search_takes_explain(client: httpx.AsyncClient, path: str) -
         ("/facts", {"entity": "login"}, Facts),
         ("/related", {"entity": "login", "hops": 2}, wire.Related),
         ("/stats", {}, wire.Statistics),
+        ("/insight", {}, Insight),
     ],
 )
 async def test_reading_route_fits_its_schema(

@@ -19,12 +19,13 @@ NOTES = "/v1/collections/default"
 SECRET = "Xylophone"
 LISTED = "https://app.example"
 Headers = list[tuple[str, str]]
-QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated"), "?entity=login")
+QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated", "listMerges"), "?entity=login")
 QUERIES["getConnection"] = "?entity=login&to=Mara"
 BODIES: dict[str, Any] = {
     "putCollection": {"description": "mine now"},
     "addDocument": {"text": f"Planted {SECRET}."},
     "addFacts": {"facts": [{"subject": "a", "predicate": "is", "object": "planted"}]},
+    "markDistinct": {"name": "a", "other": "planted"},
     "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
     "forgetDocuments": {"documents": ["{document}"]},
     "verifyReceipt": {"documents": ["{document}"]},

@@ -24,7 +24,7 @@ from waylore.text import normalise
 from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import LIVE, Document, Entity, Fact, IndexedDocument, Passage, Status
-from waylore.types.results import Statistics, UserCounts
+from waylore.types.results import DayCounts, Statistics, UserCounts
 from waylore.types.search import FactFilter, Ranking, Scored
 
 EXPORT_PAGE_DOCUMENTS = 256  # documents per round trip of an export
@@ -247,6 +247,12 @@ def most_used(scope: PostgresScope, *, limit: int) -> Steps[Ranking]:
     """Return the passages that were used most."""
     [found] = yield [make_statement("most_used", **scope.bindings, limit=limit)]
     return tuple(Scored(id_.hex(), float(uses)) for id_, uses in found)
+
+
+def growth(scope: PostgresScope, *, everyone: bool = False) -> Steps[tuple[DayCounts, ...]]:
+    """Count documents and passages by the day on which they were recorded."""
+    [found] = yield [make_statement("growth", **scope.bindings, everyone=everyone)]
+    return tuple(map(columns.to_day_counts, found))
 
 
 def fingerprints(scope: PostgresScope, files: Sequence[str]) -> Steps[Mapping[str, str]]:

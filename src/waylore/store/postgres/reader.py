@@ -66,6 +66,7 @@ VERBS: Mapping[str, Callable[..., Steps[Any]]] = MappingProxyType(
             reading.list_all_documents,
             reading.users,
             reading.most_used,
+            reading.growth,
         )
     }
 )

@@ -45,7 +45,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics, UserCounts
+from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, Ranking, TermCounts
 
 Answer = TypeVar("Answer")
@@ -438,6 +438,10 @@ class PostgresStore:
     def users(self, *, after: str = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
         """Return the users of the collection with the number of their items, by name, starting after `after`."""
         return self._answer(make_request(Store.users, after=after, limit=limit))
+
+    def growth(self, *, everyone: bool = False, where: Filter = NO_FILTER) -> tuple[DayCounts, ...]:
+        """Count documents and passages by the day on which they were recorded."""
+        return self._answer(make_request(Store.growth, everyone=everyone, where=where))
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""

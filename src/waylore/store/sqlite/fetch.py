@@ -16,7 +16,7 @@ from waylore.store.sqlite.graph import read_parts
 from waylore.store.sqlite.scope import SqliteScope, run_by_ids, run_by_rows
 from waylore.text import normalise
 from waylore.types.knowledge import Document, Entity, IndexedDocument, Passage
-from waylore.types.results import UserCounts
+from waylore.types.results import DayCounts, UserCounts
 from waylore.types.search import Ranking, Scored
 
 SQL = load_queries("waylore.store.sqlite")
@@ -117,6 +117,12 @@ def most_used(db: apsw.Connection, scope: SqliteScope, limit: int) -> Ranking:
     """Return the passages that were used most."""
     found = db.execute(SQL["most_used"], {**scope.bindings, "limit": limit})
     return tuple(Scored(id_.hex(), float(uses)) for id_, uses in found)
+
+
+def growth(db: apsw.Connection, scope: SqliteScope, everyone: bool) -> tuple[DayCounts, ...]:
+    """Count documents and passages by the day on which they were recorded."""
+    found = db.execute(SQL["growth"], {**scope.bindings, "everyone": everyone})
+    return tuple(map(columns.to_day_counts, found))
 
 
 def fingerprints(db: apsw.Connection, scope: SqliteScope, files: Sequence[str]) -> Mapping[str, str]:

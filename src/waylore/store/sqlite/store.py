@@ -47,7 +47,7 @@ from waylore.types.knowledge import (
     Status,
     Vector,
 )
-from waylore.types.results import Receipt, Statistics, UserCounts
+from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking, TermCounts
 
 SQL = load_queries("waylore.store.sqlite")
@@ -453,6 +453,11 @@ class SqliteStore:
         """Return the users of the collection with the number of their items, by name, starting after `after`."""
         with self._snapshot(NO_FILTER) as (db, scope):
             return reading.users(db, scope, after, limit)
+
+    def growth(self, *, everyone: bool = False, where: Filter = NO_FILTER) -> tuple[DayCounts, ...]:
+        """Count documents and passages by the day on which they were recorded."""
+        with self._snapshot(where) as (db, scope):
+            return reading.growth(db, scope, everyone)
 
     def secret(self) -> bytes:
         """Return 32 random bytes of the collection, which are made once and never exported."""

@@ -219,17 +219,17 @@ def facts(
 
 
 def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Show the size of the collection, and its embedding model.
+    """Show the size of the collection, its growth, and its embedding model.
 
     Example: `waylore stats`
     """
     with open_without_models(store, collection) as memory:
-        known, settings = memory.stats(), load_settings(store, collection)
+        known, growth, settings = memory.stats(), memory.growth(), load_settings(store, collection)
         file = find_file(settings)
         size = file.stat().st_size if file else None
         place = without_password(settings.store)
-        people = figures.render_statistics(known, store=place, collection=settings.collection, size=size)
-        print_result(known.to_dict(), people, as_json)
+        people = figures.render_statistics(known, growth, store=place, collection=settings.collection, size=size)
+        print_result({**known.to_dict(), "growth": [each.to_dict() for each in growth]}, people, as_json)
 
 
 def _report_no_facts(answer: Related) -> RenderableType:

@@ -101,7 +101,9 @@ def open_configured_service(settings: Settings) -> AbstractContextManager[Servic
     return open_service(
         settings,
         embedder,
-        lambda collection: open_collection(settings, embedder=embedder, reranker=reranker, collection=collection),
+        lambda collection, observer: open_collection(
+            settings, embedder=embedder, reranker=reranker, collection=collection, observer=observer
+        ),
     )
 
 

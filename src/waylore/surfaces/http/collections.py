@@ -6,6 +6,7 @@ from fastapi import Response
 
 from waylore.deadline import check_each
 from waylore.engine.waylore import Waylore
+from waylore.service.activity import BOUNDS
 from waylore.service.callers import make_not_found_error, require
 from waylore.service.jobs.work import delete_documents
 from waylore.service.registry.protocol import ALL_COLLECTIONS, RegisteredCollection
@@ -24,6 +25,7 @@ from waylore.surfaces.http.responses import (
     AuditPage,
     CollectionInfo,
     CollectionPage,
+    Insight,
     Quarantine,
     cut_log,
     cut_page,
@@ -33,6 +35,7 @@ from waylore.surfaces.http.responses import (
     read_cursor,
 )
 from waylore.surfaces.wire import Receipt, Statistics
+from waylore.types.plain import dump_time
 
 router = create_router("collections", "/v1/collections")
 
@@ -93,6 +96,7 @@ async def delete_collection(access: AdminAccess) -> None:
     await access.write(_empty_quarantine)
     await service.run_on_registry(access.caller.id, lambda registry: registry.remove_collection(name), is_writing=True)
     service.collection_cache.pop(name, None)
+    service.activity.forget(name)
     await access.write(_delete_documents)  # documents added in the meantime
 
 
@@ -100,6 +104,28 @@ async def delete_collection(access: AdminAccess) -> None:
 async def get_stats(access: ReadAccess) -> Response:
     """Return the size of a collection, and the embedding model that it was made with."""
     return make_json_response((await access.run(lambda waylore: waylore.stats())).to_dict())
+
+
+@router.get("/{collection}/insight", response_model=Insight)
+async def get_insight(access: ReadAccess) -> Response:
+    """Return the size of a collection, its growth by day, and what its searches did, as far as you may see it."""
+    caller, seen = access.caller, access.service.activity.get(access.collection).report()
+    is_whole = not caller.author.is_limited
+
+    def read(waylore: Waylore) -> Response:
+        stages = [{"stage": name, "counts": list(counts)} for name, counts in seen.stages.items()]
+        return make_json_response(
+            {
+                "statistics": waylore.stats().to_dict() if is_whole else None,
+                "growth": [each.to_dict() for each in waylore.growth()],
+                "since": dump_time(seen.since),
+                "gate": dict(seen.gate) if is_whole else None,
+                "bounds": list(BOUNDS),
+                "stages": stages if is_whole and caller.scope == "admin" else None,
+            }
+        )
+
+    return await access.run(read)
 
 
 @router.get("/{collection}/audit", tags=["audit"])

@@ -23,6 +23,7 @@ from waylore.surfaces.http.requests import (
     Cursor,
     ForgetRequest,
     Limit,
+    NamePair,
     NewDocument,
     NewFacts,
     ReceiptBody,
@@ -36,6 +37,7 @@ from waylore.surfaces.http.responses import (
     AddedFacts,
     DocumentPage,
     Facts,
+    MergeList,
     VerificationResult,
     cut_page,
     describe_problems,
@@ -208,6 +210,23 @@ async def add_facts(access: WriteAccess, body: NewFacts) -> AddedFacts:
         )
     )
     return AddedFacts(ids=list(ids), left_out=add_counts(id_.left_out for id_ in ids))
+
+
+@router.get("/merges", response_model=MergeList, tags=["search"])
+async def list_merges(access: ReadAccess, entity: EntityName) -> Response:
+    """Return the entities that are treated as the same as a name, then similar ones, each with the evidence."""
+
+    def read(waylore: Waylore) -> Response:
+        return make_json_response({"merges": [merge.to_dict() for merge in waylore.merges(entity)]})
+
+    return await access.run(read)
+
+
+@router.post("/names/distinct", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
+async def mark_distinct(access: WriteAccess, body: NamePair) -> AddedDocument:
+    """State that two names mean different things. Forget the returned document to undo it."""
+    id_ = await access.write(lambda waylore: waylore.mark_distinct(body.name, body.other, labels=body.labels))
+    return AddedDocument(id=id_, left_out={})
 
 
 @router.get("/facts", response_model=Facts, tags=["search"])

@@ -274,6 +274,14 @@ class NewFacts(Body):
     _check_facts = model_validator(mode="after")(check_facts)
 
 
+class NamePair(Body):
+    """Two names that mean different things, and the labels of the document that states it."""
+
+    name: Name = Field(examples=["login"])
+    other: Name = Field(examples=["Login Team"])
+    labels: Labels = Field(default=[])
+
+
 class ForgetRequest(Body):
     """Documents to forget: those that are named, or all that the other fields select.
 

@@ -23,7 +23,17 @@ from waylore.service.jobs import protocol as jobs
 from waylore.service.jobs.protocol import JobKind, JobState
 from waylore.service.registry.protocol import Scope
 from waylore.surfaces.http.problems import Problem
-from waylore.surfaces.wire import AddReport, AuditEntry, Document, Fact, ImportReport, Wire
+from waylore.surfaces.wire import (
+    AddReport,
+    AuditEntry,
+    DayCounts,
+    Document,
+    Fact,
+    ImportReport,
+    Merge,
+    Statistics,
+    Wire,
+)
 from waylore.types import audit
 from waylore.types.knowledge import Source
 
@@ -111,6 +121,34 @@ class Facts(Wire):
     """The facts of an entity, strongest first."""
 
     facts: list[Fact]
+
+
+class MergeList(Wire):
+    """The entities that are treated as the same as a name, then similar ones."""
+
+    merges: list[Merge]
+
+
+class StageLatency(Wire):
+    """A stage of a search, and how many searches took up to each of the bounds for it; the last took longer."""
+
+    stage: str
+    counts: list[int]
+
+
+class Insight(Wire):
+    """The size of a collection, its growth, and what its searches did since the process that answers began.
+
+    A caller who may read a part of the collection gets the growth of that part; `statistics` and `gate` are null, and
+    so is `stages` for callers without the scope admin. `gate` counts searches by what the gate decided.
+    """
+
+    statistics: Statistics | None
+    growth: list[DayCounts]
+    since: datetime
+    gate: dict[str, int] | None
+    bounds: list[float] = Field(description="in seconds")
+    stages: list[StageLatency] | None
 
 
 class VerificationResult(Wire):

@@ -14,13 +14,17 @@ from waylore.indexing.blocks import Skipped
 from waylore.surfaces.terminal.hits import DIM, NAME
 from waylore.types.audit import AuditEntry
 from waylore.types.knowledge import Document
-from waylore.types.results import Statistics
+from waylore.types.results import DayCounts, Statistics
 
 MAX_EQUAL_REASONS = 3  # skipped files with one reason that are listed by name
+LEVELS = "·▁▂▃▄▅▆▇█"  # of a part of the growth, the first for none
+MAX_PARTS = 30  # of the drawn growth
 MAX_LISTED = 10  # documents or skipped files; the others are counted
 
 
-def render_statistics(known: Statistics, *, store: str, collection: str, size: int | None) -> RenderableType:
+def render_statistics(
+    known: Statistics, growth: Sequence[DayCounts], *, store: str, collection: str, size: int | None
+) -> RenderableType:
     """Render the size of a collection."""
     counts = ("documents", "passages", "entities", "facts", "mentions")
     largest = max((getattr(known, name) for name in counts), default=0) or 1
@@ -32,8 +36,26 @@ def render_statistics(known: Statistics, *, store: str, collection: str, size: i
         number = getattr(known, name)
         table.add_row(name, f"{number:,}", Text("━" * max(round(30 * number / largest), number > 0), "green"))
     model = f"{known.model} ({known.dimension} dimensions)" if known.model else "none: only words are searched"
-    rest = {"model": model, "size": "" if size is None else format_bytes(size), "version": f"{known.version:,}"}
+    rest = {
+        "growth": draw_growth(growth),
+        "model": model,
+        "size": "" if size is None else format_bytes(size),
+        "version": f"{known.version:,}",
+    }
     return Group(Text.assemble((collection, "bold green"), (f"  {store}", DIM)), Text(), table, _render_pairs(rest))
+
+
+def draw_growth(growth: Sequence[DayCounts]) -> str:
+    """Draw how many documents were written over time, a character for each equal part of it; empty for one day."""
+    if len(growth) < 2:
+        return ""
+    first, last = growth[0].day, growth[-1].day
+    days = -(-((last - first).days + 1) // MAX_PARTS)  # of a part, rounded up
+    counts = [0] * ((last - first).days // days + 1)
+    for each in growth:
+        counts[(each.day - first).days // days] += each.documents
+    drawn = "".join(LEVELS[-(-count * (len(LEVELS) - 1) // max(counts))] for count in counts)
+    return f"{drawn} {first} to {last}"
 
 
 def _render_pairs(values: Mapping[str, str]) -> RenderableType:

@@ -11,8 +11,9 @@ from waylore.settings.sections import Settings
 from waylore.surfaces.http.app import create_app
 
 NAMES = """
-    listCollections getCollection putCollection deleteCollection getStats exportCollection
+    listCollections getCollection putCollection deleteCollection getStats getInsight exportCollection
     addDocument listDocuments getDocument forgetDocument forgetDocuments getReceipt verifyReceipt addFacts
+    listMerges markDistinct
     rememberMessages
     searchCollection renderContext explainHit
     listFacts getRelated getConnection listEntities getTimeline getProfile listChanges getProvenance

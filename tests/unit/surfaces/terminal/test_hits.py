@@ -96,7 +96,7 @@ def test_method_without_the_graph_reports_no_skipped_graph() -> None:
 
 def test_statistics_of_an_empty_collection_have_no_bars() -> None:
     text = render(
-        figures.render_statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), store="s", collection="c", size=12)
+        figures.render_statistics(Statistics(0, 0, 0, 0, 0, None, None, 1), (), store="s", collection="c", size=12)
     )
     assert "━" not in text
     assert "12 bytes" in text

@@ -980,6 +980,17 @@ CROSS JOIN LATERAL (SELECT q.* FROM passages q WHERE q.collection = %(collection
 WHERE u.collection = %(collection)s AND @is_shown(p)
 ORDER BY u.access_count DESC, p.id LIMIT %(limit)s
 
+-- name: growth
+-- Documents that the caller may see, or all, and their passages, by the day (in microseconds) on which they were recorded.
+-- A remainder is negative before 1970.
+SELECT g.written, count(*), sum(g.passages)::int8 FROM (
+  SELECT (d.recorded_at - mod(mod(d.recorded_at, 86400000000) + 86400000000, 86400000000)) / 86400000000 AS written,
+    (SELECT count(*) FROM passages p WHERE p.collection = %(collection)s AND p.document = d.id) AS passages
+  FROM documents d
+  WHERE d.collection = %(collection)s
+    AND (%(everyone)s OR (d.access = ANY(%(accesses)s::int4[]) AND @is_kept(d.id) AND @is_dated(d)))) g
+GROUP BY g.written ORDER BY g.written
+
 -- name: delete_usage
 DELETE FROM usage WHERE collection = %(collection)s AND id = ANY(%(ids)s::uuid[])
 

@@ -694,6 +694,16 @@ SELECT p.id, u.access_count FROM usage u CROSS JOIN passages p ON p.row = u.row
 WHERE u.collection = :collection AND u.kind = 'passage' AND @is_shown(p)
 ORDER BY u.access_count DESC, p.id LIMIT :limit
 
+-- name: growth
+-- Documents that the caller may see, or all, and their passages, by the day (in microseconds) on which they were recorded.
+-- A remainder is negative before 1970.
+SELECT (d.recorded_at - (d.recorded_at % 86400000000 + 86400000000) % 86400000000) / 86400000000 AS written, count(*),
+  sum((SELECT count(*) FROM passages p WHERE p.document = d.row))
+FROM documents d
+WHERE d.collection = :collection
+  AND (:everyone OR (d.access IN carray(:accesses) AND @is_kept(d.row) AND @is_dated(d)))
+GROUP BY written ORDER BY written
+
 -- name: uses_of_facts
 SELECT row, access_count, last_accessed FROM usage
 WHERE collection = :collection AND kind = 'fact' AND row IN carray(:facts)

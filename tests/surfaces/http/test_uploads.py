@@ -103,6 +103,14 @@ async def test_import_with_a_long_suffix_is_done(asked: httpx.AsyncClient) -> No
     assert (done["state"], done["result"]["written"]) == ("done", 1)
 
 
+async def test_form_is_refused_because_its_envelope_would_be_stored(asked: httpx.AsyncClient) -> None:
+    """T12: `files=` of httpx and `-F` of curl send a form around the file."""
+    refused = await asked.put(f"{HERE}/uploads/a.md", files={"file": ("a.md", NOTE)})
+    assert (refused.status_code, "`curl -T FILE`" in refused.json()["detail"]) == (415, True)
+    assert (await asked.post(f"{HERE}/uploads/a.md", files={"file": ("a.md", NOTE)})).status_code == 415
+    assert read_json(await asked.get(f"{HERE}/jobs"))["jobs"] == []
+
+
 async def test_suffix_parameter_selects_the_reader(asked: httpx.AsyncClient) -> None:
     address = f"{HERE}/uploads/https://example.org/login"
     done = await wait_for_job(asked, await asked.put(address, content=NOTE, params={"suffix": ".md"}))

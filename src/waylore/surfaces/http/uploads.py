@@ -158,6 +158,8 @@ async def _submit(
     request: Request, access: CollectionAccess, kind: JobKind, suffix: str, work: dict[str, Any]
 ) -> JobResponse:
     """Write the body to a file and submit a job for it."""
+    if request.headers.get("content-type", "").lower().startswith("multipart/"):
+        raise UploadRejected(415, "the body must be the file itself, not a form; send it with `curl -T FILE`")
     author = access.caller.author
     author.choose_labels(frozenset(work["labels"]))  # refuses labels and users before the body is read
     author.choose_user(work.get("user", ""))

@@ -16,46 +16,55 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.versions import install_old
+from waylore import legacy
 
 OLD_COMMIT = "c7dc3f5"  # before statements and packs (issue 27)
 ROUNDS = 3
 METHODS = ("hybrid", "chain")
-# The program that both versions run. It prints one line of JSON for each line that it reads.
+# The program that both versions run, under either name. It prints one line of JSON for each line that it reads.
 PROBE = """
-import json, sys, time
+import importlib, json, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from waylore.evaluation.datasets import read_dataset
-from waylore.evaluation.index import open_indexed
-from waylore.providers.embedders.hashing import HashingEmbedder
-from waylore.providers.embedders.model2vec import Model2VecEmbedder
-from waylore.recipes import RECIPES
-from waylore.retrieval.search import search
-from waylore.types.search import Query
-data, model, folder, sample = sys.argv[1:]
-embedder = HashingEmbedder(quiet=True) if model == "hashing" else Model2VecEmbedder(Path(model))
+package, data, model, folder, sample = sys.argv[1:]
+def find(*names):
+    for module, _, name in (each.rpartition(".") for each in names):
+        try:
+            return getattr(importlib.import_module(f"{package}.{module}"), name)
+        except (ModuleNotFoundError, AttributeError):
+            continue
+    raise SystemExit(f"none of {names} in {package}")
+read_dataset = find("evaluation.datasets.read_dataset", "evaluation.datasets.load")
+open_indexed = find("evaluation.index.open_indexed", "evaluation.indexing.indexed")
+recipes, search = find("recipes.RECIPES", "config.RECIPES"), find("retrieval.search.search")
+Query = find("types.search.Query", "types.Query")
+if model == "hashing":
+    embedder = find("providers.embedders.hashing.HashingEmbedder", "providers.hashing.HashingEmbedder")(quiet=True)
+else:
+    load = find("providers.embedders.model2vec.Model2VecEmbedder", "providers.model2vec.Model2VecEmbedder")
+    embedder = load(Path(model))
 dataset = read_dataset(Path(data))
 now = datetime(2026, 1, 1, tzinfo=UTC)
 begun = time.process_time()
 with open_indexed(dataset, embedder, Path(folder)) as store:
     written = time.process_time() - begun
     queries = [Query(q.text, vector=embedder.embed_query(q.text)) for q in dataset.questions[: int(sample)]]
-    [file] = Path(folder).glob("*.waylore")
+    [file] = Path(folder).glob(f"*.{package}")
     del dataset
     print(json.dumps({"write": written, "bytes": file.stat().st_size}), flush=True)
     for line in sys.stdin:
-        recipe, begun = RECIPES[line.strip()], time.process_time()
+        recipe, begun = recipes[line.strip()], time.process_time()
         for query in queries:
             search(store, embedder, query, recipe, now=now)
         print(json.dumps(time.process_time() - begun), flush=True)
 """
 
 
-def start_probe(python: str | Path, options: argparse.Namespace, folder: Path) -> "subprocess.Popen[str]":
+def start_probe(python: list[str], package: str, options: argparse.Namespace, folder: Path) -> "subprocess.Popen[str]":
     """Start the program with one version."""
-    arguments = [options.data / options.set, options.model, folder, options.sample]
+    arguments = [package, options.data / options.set, options.model, folder, options.sample]
     return subprocess.Popen(
-        [str(python), "-c", PROBE, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*python, "-c", PROBE, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -78,9 +87,11 @@ def time_method(probe: "subprocess.Popen[str]", method: str) -> float:
 
 def compare(options: argparse.Namespace, scratch: Path) -> None:
     """Run both versions in turn and print the figures."""
-    old = start_probe(install_old(options.old, scratch), options, scratch / "old")
+    python = install_old(options.old, scratch)
+    package = legacy.NAME if (scratch / "source" / "src" / legacy.NAME).exists() else "waylore"
+    old = start_probe([str(python), "-I"], package, options, scratch / "old")  # without PYTHONPATH
     before = read_answer(old)
-    new = start_probe(sys.executable, options, scratch / "new")
+    new = start_probe([sys.executable], "waylore", options, scratch / "new")
     after = read_answer(new)
     assert isinstance(before, dict)
     assert isinstance(after, dict)

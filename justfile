@@ -107,6 +107,10 @@ models *names:
 textsearch:
     bash tools/postgres/textsearch.sh
 
+# Download the Qdrant server that tests and benchmarks run
+qdrant:
+    python -m tools.qdrant
+
 # Install PgBouncer for tests; needs root, once
 pgbouncer:
     command -v pgbouncer > /dev/null || (apt-get -qq update && apt-get -qq install --yes pgbouncer > /dev/null)
@@ -160,6 +164,7 @@ benchmarks folder:
     python -m benchmarks.tenants --data {{sets}} --set {{small}} --passages 400 800 --tenants 1 4 --questions 5 {{hashed}}
     python -m benchmarks.users --data {{sets}} --users 6 --turns 20 --growth 20 60 --questions 2 {{hashed}}
     python -m benchmarks.bytes --data {{sets}} --set {{small}} --pages 100 --old ""
+    python -m benchmarks.qdrant --passages 300 --questions 5
     python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --set {{small}} --rates 5 --seconds 4 --collections 1 --workers 2
     python -m waylore.evaluation.fit --data {{sets}} --sets hotpotqa-train100 {{hashed}} --folder {{folder}}

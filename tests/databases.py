@@ -1,4 +1,4 @@
-"""One PostgreSQL server for all tests of a process: started by the first test, stopped with the process."""
+"""One PostgreSQL server and one Qdrant for all tests of a process: started by the first test, stopped with it."""
 
 import atexit
 import os
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import Server, start_server
+from tools.qdrant.server import QdrantServer, start_qdrant
 
 from waylore.store.protocol import Store
 
@@ -26,6 +27,12 @@ atexit.register(_resources.close)
 def start_shared_server() -> Server:
     """Start the server once, and return it."""
     return _resources.enter_context(start_server(find_plain_build()))
+
+
+@cache
+def start_shared_qdrant() -> QdrantServer:
+    """Start Qdrant once, and return it. Do not stop it."""
+    return _resources.enter_context(start_qdrant())
 
 
 def get_server_url() -> str:

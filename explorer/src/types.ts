@@ -163,6 +163,7 @@ export interface Receipt {
   facts: string[];
   missing: string[];
   id: string;
+  unconfirmed: number;
 }
 
 export interface Job {

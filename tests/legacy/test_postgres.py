@@ -137,7 +137,7 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
             ],
         }
         newest = {
-            "waylore": [("backup",), ("audit",), ("weights",), ("narrow_rows",)],
+            "waylore": [("backup",), ("audit",), ("weights",), ("narrow_rows",), ("outbox",)],
             "waylore_service": [("backup",), ("audit",)],
         }.get(new, [("backup",)])
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, []), *newest]

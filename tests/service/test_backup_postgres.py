@@ -310,10 +310,11 @@ EARLIER: dict[str, dict[str, str | None]] = {
 def write_earlier_parts(database: str, folder: Path) -> None:
     """Change a backup to one from before the audit log, with documents that have no authors, and wider rows."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    for log in ("waylore.audit.copy", "waylore_service.audit.copy"):
-        (folder / log).unlink()
+    added = ("waylore.audit.copy", "waylore_service.audit.copy", "waylore.indexes.copy", "waylore.outbox.copy")
+    for part in added:
+        (folder / part).unlink()
         for listed in (manifest["parts"], manifest["columns"]):
-            del listed[log]
+            del listed[part]
     for table, changed in EARLIER.items():
         part = f"{table}.copy"
         values = {**{name: f'"{name}"' for name in manifest["columns"][part]}, **changed}
@@ -328,7 +329,7 @@ def write_earlier_parts(database: str, folder: Path) -> None:
 
 
 def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
-    """Number 10 of the store changed no columns, 11 added authors and the audit log, 12 weights; 13 narrowed rows."""
+    """Number 10 of the store changed no columns, 11 added authors and the audit log, 12 weights, 14 two tables."""
     write_earlier_parts(filled.replace("keeper@", "postgres@"), saved)
     new = create_database(server)
     restore(saved, new)
@@ -337,11 +338,28 @@ def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, sa
     assert run_as_superuser(new, numbers) == run_as_superuser(filled, numbers)
 
 
+def test_restored_database_has_no_search_index(server: Server, tmp_path: Path) -> None:
+    """The points on a cluster belong to the database that was saved."""
+    url, new = create_database(server), create_database(server)
+    with open_memory(url, "default"):
+        pass
+    old, copy = (each.replace("keeper@", "postgres@") for each in (url, new))
+    run_as_superuser(
+        old,
+        "INSERT INTO waylore.indexes (collection, tenant, url, passages_after)"
+        " SELECT collection, gen_random_uuid(), 'http://127.0.0.1:1', gen_random_uuid() FROM waylore.collections",
+    )
+    back_up(url, tmp_path / "saved")
+    restore(tmp_path / "saved", new)
+    assert run_as_superuser(old, "SELECT count(*) FROM waylore.indexes") == [(1,)]
+    assert run_as_superuser(copy, "SELECT count(*) FROM waylore.indexes") == [(0,)]
+
+
 def test_database_with_another_schema_number_is_not_backed_up(server: Server, tmp_path: Path) -> None:
     url = create_database(server)
     with open_memory(url, "default"):
         pass
-    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'narrow_rows'")
+    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'outbox'")
     with pytest.raises(SchemaOutdated, match="or run `waylore migrate`"):
         back_up(url, tmp_path / "saved")
 

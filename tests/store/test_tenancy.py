@@ -47,7 +47,23 @@ def victim() -> PostgresStore:
         store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
     store.stage_vectors(list(KING.passages), author=OWNER, model="next")
+    add_index_rows(store)
     return store
+
+
+def add_index_rows(store: PostgresStore) -> None:
+    """Add rows for an index that is not built, and for a change that it lacks."""
+    with psycopg.connect(get_server_url()) as db:
+        db.execute(
+            "INSERT INTO waylore.indexes (collection, tenant, url, passages_after)"
+            " VALUES (%s, gen_random_uuid(), 'http://127.0.0.1:1', gen_random_uuid())",
+            (store._key,),
+        )
+        db.execute(
+            "INSERT INTO waylore.outbox (collection, id, version, access, kind)"
+            " VALUES (%s, gen_random_uuid(), 1, 1, 0)",
+            (store._key,),
+        )
 
 
 @cache
@@ -117,6 +133,7 @@ def own() -> Iterator[PostgresStore]:
         store.write(WORLD, author=OWNER, model=MODEL, fingerprints={"a.md": "1"})
     store.count_uses(passages=[KING.passages[0].id], facts=[KING.facts[0].id], at=day("2024-05-02"))
     store.stage_vectors(list(KING.passages), author=OWNER, model="next")
+    add_index_rows(store)
     yield store
     store.close()
 

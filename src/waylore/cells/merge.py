@@ -125,7 +125,7 @@ def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
 def merge_receipts(one: Receipt, other: Receipt) -> Receipt:
     """Return a receipt of all items that were removed in two cells."""
     ids = {kind: tuple(sorted({*getattr(one, kind), *getattr(other, kind)})) for kind in KINDS}
-    return Receipt(**ids, id=one.id or other.id)
+    return Receipt(**ids, id=one.id or other.id, unconfirmed=one.unconfirmed + other.unconfirmed)
 
 
 # -- entities ------------------------------------------------------------------------------------------

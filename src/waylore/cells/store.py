@@ -146,6 +146,10 @@ class FederatedStore:
         """Return the audit log of the written collection. A move does not copy it."""
         return self._members.write(lambda s: s.audit(after=after, limit=limit), combine=_take_last)
 
+    def confirm_removal(self, receipt: Receipt) -> int:
+        """Remove the items of a receipt from the search index of the written collection. Return how many are left."""
+        return self._members.write(lambda s: s.confirm_removal(receipt), combine=_take_last)
+
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored."""
         return self._members.write(lambda s: s.find_remains(receipt), combine=_take_last)

@@ -74,11 +74,12 @@ def redact_documents(
     old, new = _collect_ids(before), _collect_ids(after)
     entities, facts = sorted(old[1] - new[1]), sorted(old[2] - new[2])
     still = {*store.entities(entities, where=where), *store.facts(facts, statuses=STATUSES, where=where)}
-    return Receipt(
+    receipt = Receipt(
         passages=tuple(sorted(old[0] - new[0])),
         entities=tuple(each for each in entities if each not in still),
         facts=tuple(each for each in facts if each not in still),
     )
+    return replace(receipt, unconfirmed=store.confirm_removal(receipt))
 
 
 def _collect_ids(documents: Sequence[IndexedDocument]) -> tuple[set[str], set[str], set[str]]:

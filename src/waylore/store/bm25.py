@@ -70,6 +70,19 @@ def unpack_terms(packed: bytes) -> list[int]:
     return rows
 
 
+def unpack_counts(packed: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the rows of the terms of a passage, and how often each occurs."""
+    cells = np.frombuffer(packed, dtype=np.uint32)
+    return (cells >> _COUNT_BITS).astype(np.int64), (cells & ((1 << _COUNT_BITS) - 1)).astype(np.float64)
+
+
+def compute_idf(frequencies: Sequence[int], passages: int) -> npt.NDArray[np.float64]:
+    """Return the weight of terms by their rarity, given the number of passages with each."""
+    counts = np.asarray(frequencies, dtype=np.float64)
+    weights: npt.NDArray[np.float64] = np.log1p((passages - counts + 0.5) / (counts + 0.5))
+    return weights
+
+
 def choose_rarest(terms: Sequence[tuple[str, int]], *, max_postings: float) -> list[str]:
     """Choose the rarest terms that together have at most `max_postings` postings; always at least one.
 
@@ -131,7 +144,7 @@ def score_columns(
     cells = np.frombuffer(packed, dtype=np.uint32)
     wanted = np.array(sorted(row for row, _ in terms), dtype=np.uint32)
     frequency = dict(terms)
-    idf = np.log1p([(passages - frequency[r] + 0.5) / (frequency[r] + 0.5) for r in wanted.tolist()])
+    idf = compute_idf([frequency[row] for row in wanted.tolist()], passages)
     rows = cells >> _COUNT_BITS
     place = np.searchsorted(wanted, rows).clip(max=len(wanted) - 1)
     found = np.flatnonzero(wanted[place] == rows)

@@ -30,6 +30,13 @@ def partial_answers() -> Iterator[dict[str, str]]:
         _left_out.reset(token)
 
 
+def note_incomplete(what: str, reason: str) -> None:
+    """Record that something other than a cell did not help with the answer, if the caller accepts that."""
+    left_out = _left_out.get()
+    if left_out is not None:
+        left_out[f"~{what}"] = f"{what}: {reason}"  # no cell has such a name
+
+
 def get_left_out() -> dict[str, str] | None:
     """Return the mapping in which a store records missing cells; None if it must answer completely."""
     return _left_out.get()

@@ -108,6 +108,13 @@ class Store(Protocol):
         """Return the entries of the audit log after a number, oldest first. -5 is the number before the newest five."""
         ...
 
+    def confirm_removal(self, receipt: Receipt) -> int:
+        """Remove the items of a receipt from a search index outside of the store now, if there is one.
+
+        Return how many items that index has not confirmed as removed. `forget` does this itself.
+        """
+        ...
+
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items that is still stored.
 

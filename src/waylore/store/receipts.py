@@ -83,7 +83,7 @@ def bind_record(request: str, receipt: Receipt, author: Author) -> dict[str, Any
 
 def read_record(request: str, row: Sequence[bytes]) -> Receipt:
     """Return the receipt of a record, given by its columns of ids."""
-    ids: Mapping[str, tuple[str, ...]] = {
+    ids: Mapping[str, Any] = {
         kind: tuple(blob[at : at + 16].hex() for at in range(0, len(blob), 16))
         for kind, blob in zip(KINDS, row, strict=True)
     }

@@ -56,7 +56,7 @@ class Change:
     """The amounts by which a write changes the counters of a collection; negative for removed items.
 
     Passages, those of them that are turns, their length in terms, and their facts and pairs are counted for each
-    permission.
+    permission. What an index outside of the store has to be told is listed by id and permission.
     """
 
     documents: int = 0
@@ -67,6 +67,8 @@ class Change:
     length: Counter[int] = field(default_factory=Counter)
     assertions: Counter[int] = field(default_factory=Counter)
     turns: Counter[int] = field(default_factory=Counter)
+    touched_passages: set[tuple[str, int]] = field(default_factory=set)
+    touched_entities: set[tuple[str, int]] = field(default_factory=set)
 
     @property
     def totals(self) -> dict[str, int]:

@@ -421,6 +421,7 @@ class Receipt(Wire):
     """The ids of removed documents, and of everything that no other document supports.
 
     `missing` lists the requested ids and addresses without a document. `id` is empty if the receipt is not stored.
+    `unconfirmed` counts items that a search index has not confirmed as removed yet.
     """
 
     documents: list[str]
@@ -429,6 +430,7 @@ class Receipt(Wire):
     facts: list[str]
     missing: list[str]
     id: str
+    unconfirmed: int
 
 
 class AuditEntry(Wire):

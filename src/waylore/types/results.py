@@ -110,6 +110,7 @@ class Receipt:
     """What `forget` removed: the ids of documents and of everything that no other document supports.
 
     `missing` are the ids and addresses for which there was no document. `id` is empty if the receipt is not stored.
+    `unconfirmed` is how many of the items a search index outside of the store has not confirmed as removed yet.
     """
 
     documents: tuple[str, ...] = ()
@@ -118,6 +119,7 @@ class Receipt:
     facts: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     id: str = ""
+    unconfirmed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ RELEASED = {
         "d20aa48786d7fa35104a032ce0ee6f883f7dd9f0f8a716201793b9ec50a7fdce",
         "cde13fd013f7c7ebbafab3195c9f4622afe3eb209e390ab6caa9b3fd492a2d92",
         "fe06bc49a41967016c0cea85ce1576b690d877789681cb8e545b2c89a8c2e23e",
+        "f9619263858c90c078999429f5a1790b922a4313960c4d057dba6e3351008774",
     ],
     ("waylore.cells.catalogue", "sqlite"): [
         "4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891",

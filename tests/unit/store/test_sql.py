@@ -102,6 +102,13 @@ ONLY_POSTGRES = {
     "SQLite reports writes of other connections itself": {"version"},
     "a snapshot of several statements": {"begin_reading"},
     "facts have an id of 128 bits": {"fact_rows"},
+    "an index on a Qdrant cluster": {
+        *("vectors_of_candidates", "terms_of_candidates", "codes_of_candidates", "has_full_outbox"),
+        *("queue_changes", "next_changes", "changes_of_items", "confirm_changes", "count_pending"),
+        *("lock_feed", "lock_feed_soon", "points_of_passages", "points_of_entities"),
+        *("passages_to_index", "entities_to_index", "build_progress", "set_build_progress"),
+        *("add_index", "restart_index", "drop_index_rows"),
+    },
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 DISK_CACHE = SOURCE / "providers" / "disk_cache.py"  # exempt: its files can be deleted at any time
@@ -116,7 +123,7 @@ STATEMENT = re.compile(
 
 def find_query_names(dialect: str) -> Iterator[ast.expr]:
     """Yield the expressions that name a query: SQL[…], and arguments of the functions that run one."""
-    for path in sorted((SOURCE / "store" / dialect).glob("*.py")):
+    for path in sorted((SOURCE / "store" / dialect).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Subscript(value=ast.Name("SQL" | "sql"), slice=name):
@@ -134,7 +141,7 @@ def find_query_names(dialect: str) -> Iterator[ast.expr]:
 
 def list_strings(dialect: str) -> set[str]:
     """Return the plain strings of a dialect's modules, because some queries are named by a variable."""
-    texts = [path.read_text("utf-8") for path in sorted((SOURCE / "store" / dialect).glob("*.py"))]
+    texts = [path.read_text("utf-8") for path in sorted((SOURCE / "store" / dialect).rglob("*.py"))]
     return {node.value for text in texts for node in ast.walk(ast.parse(text)) if _is_text(node)}  # type: ignore[attr-defined]
 
 

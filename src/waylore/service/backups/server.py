@@ -201,6 +201,8 @@ def _fill(db: Connection, folder: Path, manifest: Manifest) -> list[str]:
     for table in tables:
         _copy_in(db, table, manifest.columns[table.part], folder / table.part)
     _continue_sequences(db)
+    if any(table.part == "waylore.indexes.copy" for table in tables):
+        db.execute(SQL["drop_search_indexes"])
     names = _list_collections(db, manifest.schemas)
     for table in forced:
         db.execute(_format("force", table=table.identifier))

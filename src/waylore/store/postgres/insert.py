@@ -51,6 +51,7 @@ def insert_documents(
     run(db, "set_next", collection=into.key, **bound)
     _insert_entities(db, into, stored, change)
     _insert_profiles(db, into.key, stored)
+    change.touched_entities.update((e.id, p.access) for p in stored for e in p.indexed.entities)
     _insert_packs(db, into, stored, change)
 
 
@@ -126,6 +127,7 @@ def _insert_passages(
     encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in heard]))
     vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(heard, encoded, strict=False)]
     run_many(db, "insert_passage_vector", into.key, vectors)
+    change.touched_passages.update((q.id, p.access) for p, q in passages)
     return replace(into, next_passage=into.next_passage + len(passages), next_term=next_term)
 
 

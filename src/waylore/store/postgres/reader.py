@@ -19,7 +19,8 @@ from waylore.store.postgres import scope as scoping
 from waylore.store.postgres import search as searching
 from waylore.store.postgres import server
 from waylore.store.postgres.scope import PostgresScope
-from waylore.store.postgres.steps import Steps, Wanted, make_statement
+from waylore.store.postgres.steps import Asked, Steps, Wanted, make_statement
+from waylore.store.qdrant.queries import CandidateQuery
 from waylore.store.reads import drive, run_together
 from waylore.store.requests import ReadRequest
 from waylore.types.search import NO_FILTER, Filter
@@ -74,6 +75,10 @@ MAX_CACHED_SCOPES = 1_000
 MAX_ATTEMPTS = 3  # before everything is read in one long snapshot
 
 
+FetchRows = Callable[[Sequence[Wanted]], list[list[Any]]]
+SearchIndex = Callable[[Sequence[CandidateQuery]], list[list[Any]]]
+
+
 class OutdatedScope(Exception):
     """The collection was written to since the scope was made."""
 
@@ -81,10 +86,11 @@ class OutdatedScope(Exception):
 class Reader:
     """The reading verbs of a collection on a server."""
 
-    def __init__(self, shared: server.Server, key: int, name: str) -> None:
+    def __init__(self, shared: server.Server, key: int, name: str, search_index: SearchIndex) -> None:
         self._server = shared
         self._key = key
         self._name = name
+        self._search_index = search_index
         self._scopes: dict[str, PostgresScope] = {}
 
     def answer(self, requests: Sequence[ReadRequest[Any]]) -> list[Any]:
@@ -94,21 +100,31 @@ class Reader:
             with suppress(OutdatedScope):
                 return self._answer_at_one_version(requests, filters)
         with server.open_snapshot(self._server, self._key) as db:
-            fetch = partial(server.fetch_statements, db)
+            fetch = partial(self._fetch_all, partial(server.fetch_statements, db))
             return drive(_run_requests(requests, drive(self._make_scopes(filters), fetch)), fetch)
 
     def _answer_at_one_version(self, requests: Sequence[ReadRequest[Any]], filters: Mapping[str, Filter]) -> list[Any]:
         known = {key: self._scopes[key] for key in filters if key in self._scopes}
-        fetch = partial(server.run_trip, self._server, self._key)
-        fresh = drive(self._make_scopes({k: w for k, w in filters.items() if k not in known}), fetch)
+        read = partial(self._fetch_all, partial(server.run_trip, self._server, self._key))
+        fresh = drive(self._make_scopes({k: w for k, w in filters.items() if k not in known}), read)
         scopes = known | fresh
         try:
-            return drive(_run_requests(requests, scopes), partial(self._fetch, scopes))
+            return drive(_run_requests(requests, scopes), partial(self._fetch_all, partial(self._fetch, scopes)))
         except DimensionMismatch:
             if not known:
                 raise
             self._forget(known)  # the collection may have another model by now
         raise OutdatedScope
+
+    def _fetch_all(self, fetch: FetchRows, asked: Sequence[Asked]) -> list[list[Any]]:
+        """Return the rows of statements and of queries of the index, in order."""
+        queries = [one for one in asked if isinstance(one, CandidateQuery)]
+        if not queries:
+            return fetch(asked)  # type: ignore[arg-type]  # all are statements
+        found = iter(self._search_index(queries))
+        statements = [one for one in asked if not isinstance(one, CandidateQuery)]
+        rows = iter(fetch(statements) if statements else ())
+        return [next(found if isinstance(one, CandidateQuery) else rows) for one in asked]
 
     def _fetch(self, scopes: Mapping[str, PostgresScope], wanted: Sequence[Wanted]) -> list[list[Any]]:
         """Return rows if they are of the version of the scopes."""

@@ -16,6 +16,7 @@ from waylore.store.bm25 import Corpus
 from waylore.store.postgres.connections import Connection, run_by_column
 from waylore.store.postgres.server import fetch_statements
 from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids
+from waylore.store.qdrant.queries import IndexPlace
 from waylore.store.sql import load_queries
 from waylore.types.identity import identity
 from waylore.types.knowledge import STATUSES
@@ -45,6 +46,7 @@ class PostgresCollection:
     next_passage: int
     next_term: int
     next_access: int
+    index: IndexPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,11 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
     (found, mark, version, model, dimension, *row) = rows[0]
     if found != name:
         raise StoreError(f"the collections {found!r} and {name!r} have the same key: rename one of them")
-    documents, passages, entities, facts, mentions, weights, *rest = row
+    documents, passages, entities, facts, mentions, weights, *row, tenant, url, shards, replicas, is_built = row
     statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version, weights)
-    return PostgresCollection(key, mark, statistics, *rest)
+    index = IndexPlace(bytes(tenant), url, dimension or 0, shards, replicas, is_built) if url else None
+    length, next_passage, next_term, next_access = row
+    return PostgresCollection(key, mark, statistics, length, next_passage, next_term, next_access, index)
 
 
 def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:

@@ -2,8 +2,9 @@
 
 Words are found by a GIN index, or in a large collection by pg_textsearch, and scored by `store.bm25`. Vectors are
 found by distance, those of names by the distance of their bits: all are compared if the caller sees few, otherwise an
-HNSW index of the collection is searched. The nearest are scored by `store.vectors`. So scores equal those of every
-other engine, and their order is exact among the candidates.
+HNSW index of the collection is searched. If the collection has an index on a Qdrant cluster, that one finds all of
+these (`candidates`). The nearest are scored by `store.vectors`. So scores equal those of every other engine, and their
+order is exact among the candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store import vectors as codes
 from waylore.store.checks import is_embedded
+from waylore.store.postgres.candidates.find import find_by_terms, find_near_entities, find_near_passages, has_index
 from waylore.store.postgres.scope import PostgresScope
 from waylore.store.postgres.steps import (
     SQL,
@@ -53,8 +55,9 @@ def dense(scope: PostgresScope, vector: Vector, *, top_k: int) -> Steps[Ranking]
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     bound = {**scope.bindings, "vector": HalfVector(vector), "cap": max(MIN_CANDIDATES, 2 * top_k)}
-    is_large = scope.corpus.passages > MAX_EXACT_PASSAGES
-    found = (yield from _search_index("nearest_passages", bound, len(vector))) if is_large else None
+    found = yield from find_near_passages(scope, vector, top_k)
+    if found is None and scope.corpus.passages > MAX_EXACT_PASSAGES:
+        found = yield from _search_index("nearest_passages", bound, len(vector))
     if found is None and scope.tags:
         bound["first_tags"] = scope.tags[0]
         found = yield from _compare_all("nearest_tagged_passages", bound)
@@ -74,8 +77,9 @@ def nearest_entities(scope: PostgresScope, vector: Vector, *, top_k: int) -> Ste
         return ()
     cap = max(MIN_ENTITY_CANDIDATES, 2 * top_k)
     bound = {**scope.bindings, "bits": codes.format_bits(vector), "cap": cap, "everything": scope.is_everything}
-    is_large = scope.collection.statistics.entities > MAX_EXACT_ENTITIES
-    found = (yield from _search_index("nearest_entities", bound, len(vector))) if is_large else None
+    found = yield from find_near_entities(scope, vector, top_k)
+    if found is None and scope.collection.statistics.entities > MAX_EXACT_ENTITIES:
+        found = yield from _search_index("nearest_entities", bound, len(vector))
     if found is None:
         found = yield from _compare_all("nearest_entities_exactly", {**bound, "most": MAX_TIE_FACTOR * cap})
     return _rank_by_cosine(found, vector, top_k)
@@ -109,10 +113,8 @@ def nearby(
 
 def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
     """Find passages by BM25, best first."""
-    ids = _list_term_ids(query)
-    find = _find_by_textsearch if _uses_textsearch(scope) else _find_by_words
-    counted, found = yield from run_together([_count_terms(scope, ids), find(scope, ids, top_k)])
-    if not found:
+    counted, found = yield from _find_words(scope, _list_term_ids(query), top_k)
+    if not found or not counted:
         return ()
     scores = bm25.score(
         [(length, blob) for _, length, blob in found],
@@ -121,6 +123,18 @@ def lexical(scope: PostgresScope, query: str, *, top_k: int) -> Steps[Ranking]:
         average_length=scope.corpus.average_length,
     )
     return tuple(s for s in _rank([id_.hex() for id_, *_ in found], scores, top_k) if s.score > 0)
+
+
+def _find_words(scope: PostgresScope, ids: Sequence[str], top_k: int) -> Steps[tuple[list[Any], list[Any]]]:
+    """Return the terms that the corpus has, and candidates with their terms, which the index finds if there is one."""
+    if has_index(scope):
+        counted = yield from _count_terms(scope, ids)
+        found = yield from find_by_terms(scope, counted, top_k)
+        if found is not None:
+            return counted, found
+    find = _find_by_textsearch if _uses_textsearch(scope) else _find_by_words
+    counted, found = yield from run_together([_count_terms(scope, ids), find(scope, ids, top_k)])
+    return counted, found
 
 
 def word_scores(scope: PostgresScope, query: str, passages: Sequence[str]) -> Steps[dict[str, float]]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from psycopg.sql import Composed
 
+from waylore.store.qdrant.queries import CandidateQuery
 from waylore.store.sql import load_queries
 
 SQL = load_queries("waylore.store.postgres")
@@ -28,7 +29,9 @@ class SqlStatement:
 
 
 Wanted: TypeAlias = SqlStatement | None  # None is not sent and has no rows
-Steps: TypeAlias = Generator[Sequence[Wanted], Sequence[list[Any]], T]
+# A query of the index has one row with ids, or no row if the index does not answer.
+Asked: TypeAlias = Wanted | CandidateQuery
+Steps: TypeAlias = Generator[Sequence[Asked], Sequence[list[Any]], T]
 
 
 def make_statement(query: str, **bound: Any) -> SqlStatement:

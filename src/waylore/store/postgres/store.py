@@ -22,6 +22,8 @@ from waylore.store.postgres import server
 from waylore.store.postgres import vector_indexes as indexing
 from waylore.store.postgres import verify as verifying
 from waylore.store.postgres import write as writing
+from waylore.store.postgres.candidates.connect import IndexConnections
+from waylore.store.postgres.candidates.feeder import Feeder
 from waylore.store.postgres.connections import Connection, translate_errors, watch_connection
 from waylore.store.postgres.reader import Reader
 from waylore.store.postgres.scope import run
@@ -70,7 +72,9 @@ class PostgresStore:
         with translate_errors(url):
             self._server = server.borrow_server(url, connections=connections, wait_seconds=wait_seconds)
             try:
-                self._reader = Reader(self._server, self._key, collection)
+                self._indexes = IndexConnections()
+                self._reader = Reader(self._server, self._key, collection, self._indexes.search)
+                self._feeder = Feeder(self._server, self._key, collection, self._indexes)
                 self._ensure_collection()
             except BaseException:
                 server.release_server(self._server)
@@ -101,7 +105,7 @@ class PostgresStore:
             if request and changed:
                 writing.add_receipt(db, self._key, request, Receipt(), author)
         if changed:
-            self._build_indexes(before.statistics, documents)
+            self._build_indexes(before, documents)
         return changed
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
@@ -124,32 +128,47 @@ class PostgresStore:
         """Remove documents with everything that no other document supports, and return a receipt."""
         request = get_request_id()
         with self._transaction() as (db, of):
-            known = writing.find_receipt(db, self._key, request) if request else None
-            if known is not None:
-                return known
-            removed = writing.forget(db, of, documents, author=author, verb=verb, digests=digests)
-            receipt = replace(removed, missing=tuple(missing))
-            if request and receipt.documents:
-                receipt = writing.add_receipt(db, self._key, request, receipt, author)
+            receipt = writing.find_receipt(db, self._key, request) if request else None
+            if receipt is None:
+                removed = writing.forget(db, of, documents, author=author, verb=verb, digests=digests)
+                receipt = replace(removed, missing=tuple(missing))
+                if request and receipt.documents:
+                    receipt = writing.add_receipt(db, self._key, request, receipt, author)
+        if of.index is None or not receipt.documents:
             return receipt
+        return replace(receipt, unconfirmed=self.confirm_removal(receipt))
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
         """Return the receipt of a request; None if there is no record of it that the author may read."""
         own = author.identity if author.is_limited else None
-        return self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
+        known = self._read_snapshot(lambda db: writing.find_receipt(db, self._key, request, author=own))
+        return known and replace(known, unconfirmed=self._feeder.count_unconfirmed(known))
 
     def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
         """Return the entries of the audit log after a number, oldest first."""
         return self._read_snapshot(lambda db: writing.read_audit(db, self._key, after, limit))
 
+    def confirm_removal(self, receipt: Receipt) -> int:
+        """Remove the items of a receipt from the index now, if there is one. Return how many it has not confirmed."""
+        unconfirmed = self._feeder.confirm(receipt)
+        self._feeder.start()  # for entities that lost a description
+        return unconfirmed
+
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
-        """Return one line for each trace of the receipt's items. Reads the whole collection."""
-        return self._read_snapshot(lambda db: verifying.find_remains(db, self._key, receipt))
+        """Return one line for each trace of the receipt's items. Reads the whole collection, and asks its index."""
+        stored = self._read_snapshot(lambda db: verifying.find_remains(db, self._key, receipt))
+        return *stored, *self._feeder.find_remains(receipt)
 
     def compact(self) -> None:
-        """Rewrite all tables without unused bytes. Only their owner may; other connections wait meanwhile."""
+        """Rewrite all tables without unused bytes, and the files of the index, if there is one.
+
+        Only the owner of the tables may; other connections wait meanwhile.
+        """
         with translate_errors(self._url), closing(self._server.connect_session()) as db:
             verifying.compact(db)
+        index = self._read_snapshot(self._collection).index
+        if index:
+            self._indexes.open(index.url).compact()
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
         """Count one use for each time that an item is named. The collection's version stays the same."""
@@ -467,6 +486,8 @@ class PostgresStore:
         """Close every connection."""
         if not self._is_closed:
             self._is_closed = True
+            self._feeder.close()
+            self._indexes.close()
             server.release_server(self._server)
 
     # -- changing the embedding model ------------------------------------------------------------------
@@ -494,9 +515,10 @@ class PostgresStore:
         with self._transaction() as (db, of):
             is_active = reembedding.activate_model(db, self._key, model)
             if is_active:
+                run(db, "restart_index", collection=self._key, lowest=LOWEST_ID)
                 writing.add_entry(db, self._key, "reembed", author, ())
         if is_active:
-            self._build_indexes(of.statistics, ())
+            self._build_indexes(of, ())
         return is_active
 
     # -- transactions ----------------------------------------------------------------------------------
@@ -531,13 +553,17 @@ class PostgresStore:
     def _ensure_collection(self) -> None:
         with server.open_transaction(self._server, self._key, lock="lock_shared") as db:
             run(db, "ensure_collection", collection=self._key, name=self._name)
-            known = self._collection(db).statistics
+            known = self._collection(db)
         self._build_indexes(known, ())
 
     # -- indexes of vectors ----------------------------------------------------------------------------
 
-    def _build_indexes(self, before: Statistics, written: Sequence[IndexedDocument]) -> None:
-        """Start building an index if the collection has become too large to do without."""
+    def _build_indexes(self, of: scoping.PostgresCollection, written: Sequence[IndexedDocument]) -> None:
+        """Feed the index on a Qdrant cluster, or start building one here if the collection has become too large."""
+        if of.index:
+            self._feeder.start()
+            return
+        before = of.statistics
         passages = before.passages + sum(len(c.passages) for c in written)
         entities = before.entities + sum(len(c.entities) for c in written)
         is_small = passages <= searching.MAX_EXACT_PASSAGES and entities <= searching.MAX_EXACT_ENTITIES

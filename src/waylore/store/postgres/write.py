@@ -14,6 +14,7 @@ from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store.checks import admit_documents, check_changes, find_dimension, has_model
 from waylore.store.packs import Packs
+from waylore.store.postgres.candidates.outbox import queue_changes
 from waylore.store.postgres.connections import Connection
 from waylore.store.postgres.index import delete_assertions, delete_mentions, index_packs
 from waylore.store.postgres.insert import insert_documents
@@ -60,7 +61,7 @@ def write(
     gone = _delete_documents(db, into.key, replaced, [known[id_][1] for id_ in replaced], change).documents
     changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
-    _update_counters(db, into.key, change)
+    _update_counters(db, into, change)
     before = {id_: labels for id_, (*_, labels) in known.items()}
     labels = {c.document.id: columns.dump_labels(c.document.labels) for c, _ in changed}
     for entry in list_write_entries(labels, before, verb):
@@ -84,7 +85,7 @@ def forget(
     change = Change()
     receipt = _delete_documents(db, of.key, list(known), list(known.values()), change)
     if known:
-        _update_counters(db, of.key, change)
+        _update_counters(db, of, change)
         add_entry(db, of.key, verb, author, receipt.documents, before=[labels for *_, labels in own])
     if known and of.statistics.documents + change.documents == 0:
         set_model(db, of.key, None, None)  # an empty collection has no model, like a new one
@@ -157,9 +158,12 @@ def _read_own(
     return [(id_, digest, access, labels) for id_, digest, access, labels, _ in stored]
 
 
-def _update_counters(db: Connection, collection: int, change: Change) -> None:
-    run(db, "count", collection=collection, **change.totals)
-    run_many(db, "count_access", collection, change.by_access)
+def _update_counters(db: Connection, of: PostgresCollection, change: Change) -> None:
+    """Add a change to the counters, and to the outbox if the collection has an index."""
+    run(db, "count", collection=of.key, **change.totals)
+    run_many(db, "count_access", of.key, change.by_access)
+    if of.index:
+        queue_changes(db, of.key, change)
 
 
 def _ensure_model(
@@ -193,6 +197,7 @@ def _delete_documents(
     for query in ("delete_passage_vectors", "delete_usage"):
         run_without_rows(db, query, of, passages)
     run_without_rows(db, "unstage", of, passages, kind="passage")
+    change.touched_passages.update((id_.hex(), access) for id_, _, access, *_ in gone)
     change.passages.subtract(access for _, _, access, _, is_silent in gone if not is_silent)
     change.turns.subtract(access for _, _, access, is_turn, _ in gone if is_turn)
     run_many(db, "leave_access", of, list(Counter(accesses).items()))
@@ -234,6 +239,7 @@ def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: 
     run_without_rows(db, "delete_unused_name", of, list({name for name, *_ in names}))
     remove_keys(db, of, [(given_name, access, entity) for entity, access, given_name, _ in profiles])
     described = [entity for entity, *_ in profiles]
+    change.touched_entities.update((entity, access) for entity, access, *_ in profiles)
     gone = [id_.hex() for (id_,) in run_by_ids(db, "delete_unsupported_entities", described, collection=of)]
     run_without_rows(db, "delete_entity_vectors", of, gone)
     run_without_rows(db, "unstage", of, gone, kind="entity")

@@ -23,6 +23,7 @@ from waylore.settings.names import PREFIX
 from waylore.settings.sections import Settings
 from waylore.surfaces.checks.content import check_content, check_structure
 from waylore.surfaces.checks.findings import COMPACT, ENABLE_CHECKSUMS, Finding
+from waylore.surfaces.checks.index import check_index
 from waylore.surfaces.checks.store import check_store
 from waylore.surfaces.open import create_embedder, create_extractor, create_reranker
 from waylore.surfaces.terminal.hits import count
@@ -49,6 +50,7 @@ def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
     yield from of_store
     if all(finding.state == "good" or finding.remedy in (COMPACT, ENABLE_CHECKSUMS) for finding in of_store):
         yield from _check_collection(settings, embedder)
+        yield from check_index(settings)
         if is_deep:
             yield from check_content(settings)
             yield from check_structure(settings.store)

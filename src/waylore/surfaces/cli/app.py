@@ -82,6 +82,7 @@ COMMANDS = {
     "trust": CommandEntry(OPERATE, "operate:trust"),
     "cells": CommandEntry(OPERATE, "operate:cells_app"),
     "collections": CommandEntry(OPERATE, "operate:collections_app"),
+    "index": CommandEntry(OPERATE, "indexes.commands:index_app"),
 }
 
 GUESSES = {  # names of other programs
@@ -92,7 +93,6 @@ GUESSES = {  # names of other programs
     "ls": "list",
     "cat": "show",
     "ingest": "add",
-    "index": "add",
 }
 
 

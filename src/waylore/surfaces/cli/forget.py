@@ -267,6 +267,9 @@ def _summarise(receipt: Receipt, remains: list[str] | None, ignored: list[str], 
         yield Text(f"removed from {shown.count(changed, 'document')}: {', '.join([f'parts of {passages}', *others])}")
     else:
         yield Text(f"forgotten: {', '.join([documents, passages, *others])}")
+    if receipt.unconfirmed:
+        waiting = shown.count(receipt.unconfirmed, "item")
+        yield Text(f"not yet removed from the search index: {waiting}; `waylore index feed` removes them", "yellow")
     for file in ignored:
         yield Text(f"ignored from now on: {to_line(file)}", shown.DIM)
     for trace in remains or ():

@@ -329,6 +329,7 @@ class ReceiptBody(Body):
     facts: list[Id] = Field(default=[], max_length=1_000_000)
     missing: list[Name] = Field(default=[], max_length=100_000)
     id: Id | Literal[""] = Field(default="", description="The id of the receipt. It is not used.")
+    unconfirmed: int = Field(default=0, ge=0, description="Items that an index had not confirmed. It is not used.")
 
     def to_receipt(self) -> types.Receipt:
         """Return the receipt as the engine takes it."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.exposition import choose_encoder
@@ -19,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from waylore.recipes import RECIPES
 from waylore.settings.load import read_variable, set_variable
-from waylore.store.monitoring import read_pools
+from waylore.store.monitoring import read_lag, read_pools
 from waylore.surfaces.error_kinds import find_kind
 from waylore.surfaces.telemetry.outcomes import list_failed_stages, log_errors
 from waylore.types.results import Receipt
@@ -53,6 +54,10 @@ class Metrics:
         self._pool_errors = self._counter(
             "pool_errors", "Connections that were not available in time, could not be made, or were lost", "cause"
         )
+        self._index_pending = self._gauge(
+            "index_pending", "Changes that search indexes do not have yet", mode="livemax"
+        )
+        self._index_lag = self._gauge("index_lag_seconds", "Age of the oldest of these changes", mode="livemax")
         self._pool_lock = Lock()
         self._pools_read_at = 0.0
         self._last_figures: Mapping[str, int] = {}
@@ -106,8 +111,8 @@ class Metrics:
     def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
         return Counter(f"waylore_{name}", help_text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
-        return Gauge(f"waylore_{name}", help_text, labels, registry=self.registry, multiprocess_mode="livesum")
+    def _gauge(self, name: str, help_text: str, *labels: str, mode: Literal["livesum", "livemax"] = "livesum") -> Gauge:
+        return Gauge(f"waylore_{name}", help_text, labels, registry=self.registry, multiprocess_mode=mode)
 
     @contextmanager
     def _time(self, choose_labels: Callable[[str], Histogram]) -> Iterator[None]:
@@ -153,6 +158,9 @@ class Metrics:
             self._pools_read_at = now
             with log_errors():
                 self._record_pools(read_pools())
+                lag = read_lag()
+                self._index_pending.set(lag.pending)
+                self._index_lag.set(lag.seconds)
         finally:
             self._pool_lock.release()
 

@@ -8,7 +8,7 @@ from waylore.retrieval.search import NO_EMBEDDER
 from waylore.types.search import SearchResult
 
 log = logging.getLogger(__name__)
-FALLIBLE_STAGES = ("vector", "keyword", "scores", "link", "graph", "set", "reranker")
+FALLIBLE_STAGES = ("vector", "keyword", "scores", "link", "graph", "set", "reranker", "index")
 
 
 @contextmanager

@@ -184,6 +184,7 @@ class ForgetAnswer(ToolAnswer):
     passages: int
     entities: int
     facts: int
+    unconfirmed: int = Field(description="items that a search index still has to remove; no search shows them")
     receipt: Receipt | None = Field(description="ids of all removed items; null if they do not fit")
 
     def to_text(self) -> str:
@@ -191,7 +192,8 @@ class ForgetAnswer(ToolAnswer):
         if self.is_planned:
             return f"This would forget {self.documents} documents. Call again with dry_run=false to forget them."
         removed = f"{self.documents} documents with {self.passages} passages, {self.facts} facts"
-        return f"Forgotten: {removed} and {self.entities} entities that no other document supports."
+        waiting = f" A search index still has to remove {self.unconfirmed} of them." if self.unconfirmed else ""
+        return f"Forgotten: {removed} and {self.entities} entities that no other document supports.{waiting}"
 
 
 def make_search_answer(
@@ -300,6 +302,7 @@ def make_forget_answer(receipt: types.Receipt, is_planned: bool, with_receipt: i
         passages=len(receipt.passages),
         entities=len(receipt.entities),
         facts=len(receipt.facts),
+        unconfirmed=receipt.unconfirmed,
         receipt=Receipt.of(receipt) if with_receipt else None,
     )
 

@@ -49,6 +49,10 @@ SELECT nspname FROM pg_namespace WHERE nspname = ANY(%(schemas)s)
 -- Migrations insert some rows.
 TRUNCATE {tables}
 
+-- name: drop_search_indexes
+-- The points on a Qdrant cluster belong to the database that was saved: a copy must not change them.
+TRUNCATE waylore.indexes, waylore.outbox
+
 -- name: lift
 -- COPY does not work with row-level security.
 ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY

@@ -116,9 +116,10 @@ SELECT pg_advisory_xact_lock_shared(%(collection)s), current_setting('transactio
 INSERT INTO collections (collection, name) VALUES (%(collection)s, %(name)s) ON CONFLICT DO NOTHING
 
 -- name: collection
-SELECT name, mark, version, model, dimension, documents, passages, entities, facts, mentions, weights, length, next_passage,
-  next_term, next_access
-FROM collections WHERE collection = %(collection)s
+SELECT c.name, c.mark, c.version, c.model, c.dimension, c.documents, c.passages, c.entities, c.facts, c.mentions, c.weights,
+  c.length, c.next_passage, c.next_term, c.next_access, i.tenant, i.url, i.shards, i.replicas,
+  i.passages_after IS NULL AND i.entities_after IS NULL
+FROM collections c LEFT JOIN indexes i ON i.collection = %(collection)s WHERE c.collection = %(collection)s
 
 -- name: secret
 SELECT secret FROM collections WHERE collection = %(collection)s
@@ -1061,6 +1062,131 @@ ORDER BY k.passage LIMIT %(limit)s
 
 -- name: drop_staged
 DELETE FROM staged WHERE collection = %(collection)s
+
+-- ------------------------------------------------------------- an index on a Qdrant cluster, and its outbox
+
+-- fragment: visible_pending
+-- The items of a kind that the caller may see and that were not sent to the index yet, at most %(pending)s.
+ARRAY(SELECT w.id FROM unnest(%(accesses)s::int4[]) a(access) CROSS JOIN LATERAL (
+  SELECT o.id FROM outbox o WHERE o.collection = %(collection)s AND o.kind = $1 AND o.access = a.access LIMIT %(pending)s) w
+  LIMIT %(pending)s)
+
+-- name: vectors_of_candidates
+-- Of passages that the index has found, and of those that it does not have yet.
+SELECT v.id, v.vector FROM passage_vectors v
+WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[] || @visible_pending(0)) AND v.access = ANY(%(accesses)s::int4[])
+  AND @is_kept(v.document) AND @is_selected(v.id)
+
+-- name: terms_of_candidates
+SELECT p.id, t.length, t.terms FROM passages p
+CROSS JOIN LATERAL (SELECT u.* FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+WHERE p.collection = %(collection)s AND p.id = ANY(%(ids)s::uuid[] || @visible_pending(0)) AND p.access = ANY(%(accesses)s::int4[])
+  AND @is_kept(p.document) AND @is_said(p)
+
+-- name: codes_of_candidates
+SELECT v.id, v.code FROM entity_vectors v
+WHERE v.collection = %(collection)s AND v.id = ANY(%(ids)s::uuid[] || @visible_pending(1)) AND (%(everything)s OR (
+  SELECT true FROM profiles p WHERE p.collection = %(collection)s AND p.entity = v.id AND p.access = ANY(%(accesses)s::int4[])
+    AND @is_kept(p.document) LIMIT 1))
+
+-- name: has_full_outbox
+-- Whether the index lacks as many items as a search reads itself, or more.
+SELECT cardinality(@visible_pending(%(kind)s)) >= %(pending)s
+
+-- name: queue_changes
+-- In a fixed order, so that two transactions cannot deadlock.
+INSERT INTO outbox (collection, id, version, access, kind)
+SELECT c.collection, u.id, c.version, u.access, u.kind
+FROM collections c, unnest(%(kinds)s::int2[], %(ids)s::uuid[], %(accesses)s::int4[]) u(kind, id, access)
+WHERE c.collection = %(collection)s ORDER BY u.kind, u.id, u.access
+ON CONFLICT (collection, kind, id, access) DO UPDATE SET version = excluded.version
+
+-- name: lock_feed
+-- One process at a time sends changes to the index, so that an older state cannot replace a newer one there.
+SELECT pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4)
+
+-- name: lock_feed_soon
+SELECT set_config('lock_timeout', '5s', true), pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4)
+
+-- name: next_changes
+SELECT kind, id, access, version FROM outbox WHERE collection = %(collection)s ORDER BY version LIMIT %(limit)s
+
+-- name: changes_of_items
+SELECT o.kind, o.id, o.access, o.version FROM unnest(%(kinds)s::int2[], %(ids)s::uuid[]) u(kind, id)
+JOIN outbox o ON o.collection = %(collection)s AND o.kind = u.kind AND o.id = u.id
+
+-- name: confirm_changes
+-- Changes that were made again meanwhile stay, and so do those that another transaction is making.
+WITH done AS (
+  SELECT o.kind, o.id, o.access FROM unnest(%(kinds)s::int2[], %(ids)s::uuid[], %(accesses)s::int4[], %(versions)s::int8[])
+    u(kind, id, access, version)
+  JOIN outbox o ON o.collection = %(collection)s AND o.kind = u.kind AND o.id = u.id AND o.access = u.access
+    AND o.version = u.version
+  FOR UPDATE OF o SKIP LOCKED)
+DELETE FROM outbox o USING done
+WHERE o.collection = %(collection)s AND o.kind = done.kind AND o.id = done.id AND o.access = done.access
+
+-- name: count_pending
+-- How many changes the index does not have, counted up to a number, and the age of the oldest in seconds.
+SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(o.at)), 0)::float8
+FROM (SELECT at FROM outbox WHERE collection = %(collection)s ORDER BY version LIMIT %(limit)s) o
+
+-- name: passages_to_index
+SELECT id FROM passages WHERE collection = %(collection)s AND id > %(after)s::uuid ORDER BY id LIMIT %(limit)s
+
+-- name: entities_to_index
+SELECT id FROM entities WHERE collection = %(collection)s AND id > %(after)s::uuid ORDER BY id LIMIT %(limit)s
+
+-- name: points_of_passages
+-- What the index needs of a passage: no text.
+SELECT p.id, p.access, p.at, p.speaker, d.expires_at, v.vector, t.length, t.terms,
+  ARRAY(SELECT g.tag FROM document_tags g WHERE g.collection = %(collection)s AND g.document = p.document)
+FROM unnest(%(ids)s::uuid[]) i(id)
+CROSS JOIN LATERAL (SELECT q.* FROM passages q WHERE q.collection = %(collection)s AND q.id = i.id LIMIT 1) p
+CROSS JOIN LATERAL (SELECT e.expires_at FROM documents e WHERE e.collection = %(collection)s AND e.id = p.document LIMIT 1) d
+CROSS JOIN LATERAL (SELECT u.length, u.terms FROM passage_terms u WHERE u.collection = %(collection)s AND u.number = p.number LIMIT 1) t
+LEFT JOIN LATERAL (SELECT w.vector FROM passage_vectors w WHERE w.collection = %(collection)s AND w.id = p.id LIMIT 1) v ON true
+
+-- name: points_of_entities
+-- The permissions of an entity are found one after another, because a name may be in a million documents.
+SELECT v.id, v.code, a.accesses FROM unnest(%(ids)s::uuid[]) i(id)
+CROSS JOIN LATERAL (SELECT w.id, w.code FROM entity_vectors w WHERE w.collection = %(collection)s AND w.id = i.id LIMIT 1) v
+CROSS JOIN LATERAL (
+  WITH RECURSIVE seen (access, place) AS (
+    SELECT (SELECT min(p.access) FROM profiles p WHERE p.collection = %(collection)s AND p.entity = i.id), 1
+    UNION ALL
+    SELECT (SELECT min(p.access) FROM profiles p WHERE p.collection = %(collection)s AND p.entity = i.id AND p.access > s.access),
+      s.place + 1
+    FROM seen s WHERE s.access IS NOT NULL AND s.place < %(most)s)
+  SELECT array_agg(seen.access) FILTER (WHERE seen.access IS NOT NULL) AS accesses FROM seen) a
+
+-- name: add_index
+-- Readers see it when they see the next version of the collection.
+WITH changed AS (UPDATE collections SET version = version + 1 WHERE collection = %(collection)s)
+INSERT INTO indexes (collection, tenant, url, shards, replicas, passages_after, entities_after)
+VALUES (%(collection)s, gen_random_uuid(), %(url)s, %(shards)s, %(replicas)s, %(lowest)s::uuid, %(lowest)s::uuid)
+
+-- name: build_progress
+SELECT passages_after, entities_after FROM indexes WHERE collection = %(collection)s
+
+-- name: set_build_progress
+WITH changed AS (UPDATE collections SET version = version + 1
+  WHERE collection = %(collection)s AND %(passages_after)s::uuid IS NULL AND %(entities_after)s::uuid IS NULL)
+UPDATE indexes SET passages_after = %(passages_after)s::uuid, entities_after = %(entities_after)s::uuid
+WHERE collection = %(collection)s
+
+-- name: restart_index
+-- With a new tenant, when all vectors have changed; the points of the former one are removed by a row of the outbox.
+WITH former AS (
+  INSERT INTO outbox (collection, id, version, access, kind)
+  SELECT i.collection, i.tenant, 0, 0, 2 FROM indexes i WHERE i.collection = %(collection)s)
+UPDATE indexes SET tenant = gen_random_uuid(), passages_after = %(lowest)s::uuid, entities_after = %(lowest)s::uuid
+WHERE collection = %(collection)s
+
+-- name: drop_index_rows
+WITH changed AS (UPDATE collections SET version = version + 1 WHERE collection = %(collection)s),
+  emptied AS (DELETE FROM outbox WHERE collection = %(collection)s)
+DELETE FROM indexes WHERE collection = %(collection)s
 
 -- ------------------------------------------------------------------------------ traces of forgotten items
 

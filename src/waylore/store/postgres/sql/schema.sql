@@ -331,6 +331,33 @@ CREATE TABLE audit (
   PRIMARY KEY (collection, number)
 );
 
+-- A collection may have an index on a Qdrant cluster, which finds candidates (store/qdrant). The rows here stay the truth.
+-- `tenant` marks the points of the collection there. While `passages_after` or `entities_after` is not null, the index is
+-- being built: the items up to these ids are in it, and no search uses it.
+CREATE TABLE indexes (
+  collection int8 NOT NULL,
+  tenant uuid NOT NULL,
+  url text NOT NULL,  -- of each peer, separated by commas
+  shards int4,
+  replicas int4,
+  passages_after uuid,
+  entities_after uuid,
+  PRIMARY KEY (collection)
+);
+
+-- Items that were changed since they were last sent to the index. A row is deleted when the index has confirmed the change.
+CREATE TABLE outbox (
+  collection int8 NOT NULL,
+  id uuid NOT NULL,
+  version int8 NOT NULL,  -- of the collection, since the last change
+  at timestamptz NOT NULL DEFAULT now(),  -- of the first change
+  access int4 NOT NULL,
+  kind int2 NOT NULL,  -- 0 for a passage, 1 for an entity, 2 for a tenant that was replaced
+  PRIMARY KEY (collection, kind, id, access)
+);
+CREATE INDEX outbox_by_version ON outbox (collection, version);
+CREATE INDEX outbox_of_access ON outbox (collection, kind, access);
+
 -- Under row-level security an operator uses an index only if PostgreSQL marks it as leakproof, and @@ is not marked. So one
 -- function searches the inverted index as a role that may see all rows, and returns only those of the collection. It compares
 -- by IS NOT DISTINCT FROM, which uses no index: the words already select the collection, and the primary key must not be read.

@@ -1,0 +1,1 @@
+"""The commands of an index on a Qdrant cluster."""

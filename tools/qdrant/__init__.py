@@ -1,0 +1,1 @@
+"""Real Qdrant servers for tests and benchmarks."""

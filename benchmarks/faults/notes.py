@@ -31,6 +31,8 @@ WORDS = (
     "anchor basket candle dock engine ferry garden harbour island jetty kettle lantern market needle orchard".split()
 )
 COMPARED_SEARCHES = 20  # on the store and on a quiet one, at the end
+# A question of common words is answered from the 2,000 newest passages. With more notes, the order of writing counts.
+MAX_WRITTEN = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Ledger:
         """Choose what to write next: mostly a new note, else a new edition of one that is not being written."""
         with self._lock:
             known = sorted(self.acknowledged.keys() - self._writing)
-            is_new = is_new or not known or chance.random() < 0.75
+            is_new = is_new or not known or (len(self.begun) < MAX_WRITTEN and chance.random() < 0.75)
             number = self.first + len(self.begun) if is_new else chance.choice(known)
             note = Note(number, self.begun.get(number, 0) + 1)
             self.begun[number] = note.edition

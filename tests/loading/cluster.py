@@ -1,12 +1,14 @@
 """Run a Ray cluster of three nodes on this machine: `python -m loading.cluster`.
 
-The process prints the address. It kills a node for each line `kill`, and stops the cluster when its input ends. Ray
-leaves threads and warnings behind, so no test starts it in its own process.
+The process prints the address. For a line `kill` it kills the node with the most actors that prepare, and prints their
+number. It stops the cluster when its input ends. Ray leaves threads and warnings behind, so no test starts it in its
+own process.
 """
 
 import sys
 from typing import Any
 
+import psutil
 from ray.cluster_utils import Cluster
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 200_000_000}
@@ -20,9 +22,17 @@ def main() -> None:
     print(cluster.address, flush=True)
     for line in sys.stdin:
         if line == "kill\n":
-            cluster.remove_node(nodes.pop(), allow_graceful=False)
-            print("killed", flush=True)
+            node = max(nodes, key=count_actors)
+            print("killed", count_actors(node), flush=True)
+            cluster.remove_node(node, allow_graceful=False)
+            nodes.remove(node)
     cluster.shutdown()
+
+
+def count_actors(node: Any) -> int:
+    """Return the number of actors of a node that prepare."""
+    raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+    return sum("ClusterPreparer" in " ".join(child.cmdline()) for child in raylet.children())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from random import Random
 from typing import IO
 
 import psycopg
@@ -19,15 +18,21 @@ import pytest
 from tools.waiting import wait_until
 
 from databases import create_database
-from loading.loads import add, export, write_corpus, write_rows
+from loading.loads import add, export, write_corpus
 from surfaces.commands import COMMAND, environment
 from waylore.cells.admin import add_cell
 from waylore.cells.open import create_catalogue
 from waylore.store.urls import open_store
 
-pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("postgres")]
+pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.timeout(3_600), pytest.mark.usefixtures("postgres")]
 TESTS = Path(__file__).parents[1]
-LONG = 900  # seconds for a load on a cluster whose nodes share two processors
+LONG = 1_500  # seconds for a load on a cluster whose nodes share two processors with others
+PATIENT = {  # Ray gives up on a busy machine otherwise
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "600",
+    "RAY_agent_register_timeout_ms": "600000",
+    "RAY_worker_register_timeout_seconds": "600",
+}
 
 
 class RunningCluster:
@@ -40,11 +45,11 @@ class RunningCluster:
         self._from: IO[str] = process.stdout
         self.address = self._read()
 
-    def kill_node(self) -> None:
-        """Kill one of the nodes."""
+    def kill_node(self) -> int:
+        """Kill one of the nodes, and return the number of its actors that prepare."""
         self._to.write("kill\n")
         self._to.flush()
-        assert self._read() == "killed"
+        return int(self._read().removeprefix("killed "))
 
     def stop(self) -> None:
         """End the input, which stops the cluster."""
@@ -64,7 +69,7 @@ def cluster() -> Iterator[RunningCluster]:
     with subprocess.Popen(
         [sys.executable, "-m", "loading.cluster"],
         cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "300"},
+        env={**os.environ, "PYTHONPATH": paths, **PATIENT},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -78,8 +83,8 @@ def test_node_dies_in_mid_load(cluster: RunningCluster, tmp_path: Path) -> None:
     corpus, url = make_corpus(tmp_path), create_database()
     driver = start_load(cluster, corpus, url, "default", tmp_path)
     try:
-        wait_until(lambda: count_documents(url, "default") > 300, LONG)
-        cluster.kill_node()
+        wait_until(lambda: count_documents(url, "default") > 0, LONG)
+        assert cluster.kill_node() > 0
         stored = count_documents(url, "default")
         assert driver.wait(LONG) == 0
     finally:
@@ -104,7 +109,7 @@ def test_killed_driver_resumes_in_cells(cluster: RunningCluster, tmp_path: Path)
 
         def is_begun() -> bool:
             most[:] = [max(pair) for pair in zip(most, map(count_writers, databases), strict=True)]
-            return all(count_documents(url, name) > 100 for name in names)
+            return all(count_documents(url, name) > 0 for name in names)
 
         wait_until(is_begun, LONG)
         assert max(most) <= 2
@@ -115,14 +120,13 @@ def test_killed_driver_resumes_in_cells(cluster: RunningCluster, tmp_path: Path)
     assert again.wait(LONG) == 0
     add(corpus, str(tmp_path / "added.waylore"))
     expected = export(str(tmp_path / "added.waylore"))
-    assert 200 < stored < len(expected) - 1
+    assert 0 < stored < len(expected) - 1
     assert export(url, names) == expected
 
 
 def make_corpus(folder: Path) -> Path:
-    corpus = write_corpus(folder / "corpus", notes=200, rows=400)
-    write_rows(corpus / "long.jsonl", Random(5), 12_000)
-    return corpus
+    """Write notes that are prepared in units of 64, and a few rows."""
+    return write_corpus(folder / "corpus", notes=1_200)
 
 
 def start_load(
@@ -130,7 +134,7 @@ def start_load(
 ) -> subprocess.Popen[bytes]:
     """Start `waylore load` on the cluster."""
     options = ["--root", str(corpus), "--store", url, "-c", collection, "--cluster", cluster.address, "--writers", "2"]
-    settings = environment(WAYLORE_EMBEDDING_PROVIDER="hashing", RAY_USAGE_STATS_ENABLED="0")
+    settings = environment(WAYLORE_EMBEDDING_PROVIDER="hashing", **PATIENT)
     return subprocess.Popen([*COMMAND, "load", str(corpus), *options], cwd=folder, env=settings)
 
 

@@ -1,10 +1,12 @@
 """Run a load on a Ray cluster, as one pipeline of Ray Data: tasks split files, actors prepare, others write.
 
 Each cell has a stage of its own that writes, with at most a given number of actors; batches for other cells pass it.
-Ray Data limits what waits between two stages. An actor on a node that died is made again elsewhere and its work done
-again, which is safe: a unit gives the same batches each time, and writing one twice changes nothing.
+Ray Data limits what waits between two stages. It makes an actor of a node that died again elsewhere, as often as needed
+(its default; Ray 2.64 takes no `max_restarts` any more), and does its work again. That is safe: a unit gives the same
+batches each time, and writing one twice changes nothing.
 """
 
+import logging
 import pickle  # nosec B403 (it reads what our own processes send)
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +27,6 @@ MAX_TASKS = 1_000  # that split files
 DONE = -1  # the cell of an outcome, which no stage writes
 # Parts of a processor. Together they leave room on the other nodes for the actors of one that died.
 SPLIT_SHARE, PREPARE_SHARE, WRITE_SHARE = 0.25, 0.5, 0.1
-KEEP = {"max_restarts": -1, "max_task_retries": -1}
 Rows: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class ClusterRunner:
         self._workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def run(self, groups: Iterator[Sequence[KnownFile]]) -> Iterator[Outcome]:
-        """Yield what was prepared and written."""
+        """Yield the outcomes."""
         rows = [_make_row(DONE, group) for group in groups]
         if not rows:
             return
@@ -69,6 +70,7 @@ class ClusterRunner:
         context = self._data.DataContext.get_current()
         context.target_max_block_size = BLOCK_BYTES
         context.enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         small = replace(self._job, stored=StoredDigests())  # it is sent with each task
         data = self._data.from_items(rows, override_num_blocks=min(len(rows), MAX_TASKS))
         data = data.flat_map(split_row, fn_kwargs={"job": small}, num_cpus=SPLIT_SHARE)
@@ -85,9 +87,8 @@ class ClusterRunner:
             fn_constructor_args=arguments,
             batch_size=batch_size,
             batch_format="numpy",
-            compute=self._data.ActorPoolStrategy(min_size=1, max_size=most),
+            compute=self._data.ActorPoolStrategy(min_size=1, max_size=most, initial_size=most),
             num_cpus=share,
-            **KEEP,
         )
 
 

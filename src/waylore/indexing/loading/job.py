@@ -119,7 +119,7 @@ class PreparedBatch:
 
 @dataclass(frozen=True, slots=True)
 class WrittenBatch:
-    """What a transaction wrote."""
+    """The counts of one transaction."""
 
     unit: UnitId
     number: int
@@ -174,7 +174,7 @@ class LoadRunner(Protocol):
         ...
 
     def run(self, groups: Iterator[Sequence[KnownFile]]) -> Iterator[Outcome]:
-        """Yield what was prepared and written, in any order; an outcome may be yielded twice."""
+        """Yield the outcomes in any order; an outcome may be yielded twice."""
         ...
 
     def write(self, collection: int, call: Callable[[], T]) -> T:

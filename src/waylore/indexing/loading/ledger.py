@@ -67,7 +67,7 @@ class FileDone:
 
 
 class LoadLedger:
-    """What was prepared and written so far."""
+    """The counts of a load, and its complete files."""
 
     def __init__(self, files: int, size: int) -> None:
         self.report = AddReport(files=files)

@@ -93,7 +93,7 @@ class MachineRunner:
         self._attempts: Counter[UnitId] = Counter()
 
     def run(self, groups: Iterator[Sequence[KnownFile]]) -> Iterator[Outcome]:
-        """Yield what was prepared and written."""
+        """Yield the outcomes."""
         waiting: set[Future[WrittenBatch]] = set()
         for message in self._prepare(unit for group in groups for unit in split_files(group, self._job)):
             if isinstance(message, UnitDone):
@@ -125,7 +125,7 @@ class MachineRunner:
         return lambda: write_prepared(self._stores[prepared.collection], prepared, self._job.task.author)
 
     def _prepare(self, units: Iterator[Unit]) -> Iterator[PreparedBatch | UnitDone]:
-        """Yield what the processes send, each as soon as the one before is taken."""
+        """Yield the messages of the processes."""
         for _, unit in zip(range(self._workers), units, strict=False):
             self._start(unit)
         while self._processes:

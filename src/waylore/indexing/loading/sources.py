@@ -106,7 +106,7 @@ def _open_system(url: str) -> tuple[Any, str]:
 
 
 def look_up(found: FoundFiles, stores: Sequence[Store], task: Task) -> Iterator[KnownFile]:
-    """Yield the files with what the stores know about them."""
+    """Yield the files with their stored fingerprints."""
     commits = find_task_commits(task, found.sizes) if found.sizes else {}
     yield from look_up_files(stores, task, found.sizes, commits)
     for batch in pipeline.split_into_batches(found.urls.items(), LOOKUP_SIZE):

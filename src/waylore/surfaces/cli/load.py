@@ -54,13 +54,21 @@ def load(
     ],
     cluster: Annotated[
         str,
-        typer.Option("--cluster", metavar="ADDRESS", help="Ray cluster: HOST:PORT, or auto for the one of this node."),
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Address of a Ray cluster, HOST:PORT or auto; without it, this machine.",
+        ),
     ] = "",
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=0, help="Processes that prepare; 0 for one per processor.")
+        int,
+        typer.Option("--workers", metavar="N", min=0, help="Number of processes that embed; 0 for one per processor."),
     ] = 0,
     writers: Annotated[
-        int, typer.Option("--writers", metavar="N", min=0, help="Most writers of one cell; 0 for 2, and 1 on a file.")
+        int,
+        typer.Option(
+            "--writers", metavar="N", min=0, help="Maximum number of writers per cell; 0 for 2, or 1 for a SQLite file."
+        ),
     ] = 0,
     label: Labels = [],  # noqa: B006
     metadata: Pairs = [],  # noqa: B006
@@ -78,8 +86,8 @@ def load(
 ) -> None:
     """Load a folder or a bucket with many processes, on this machine or on a Ray cluster.
 
-    The result is that of `waylore add`. With several collections (`-c a,b,c`) each document goes to one of them.
-    An interrupted run continues when it is run again: the store knows what it has.
+    It stores the same documents as `waylore add`. With several collections (`-c a,b,c`), each document goes to one of
+    them. Run the same command again to continue an interrupted run.
 
     Example: `waylore load s3://bucket/papers --cluster auto --store postgresql://…`
     """

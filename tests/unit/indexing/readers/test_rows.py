@@ -1,8 +1,12 @@
 """Read rows and conversations: a document for each row, a turn for each message; broken lines are skipped."""
 
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from waylore.indexing.blocks import Reading, Skipped
@@ -123,3 +127,22 @@ def test_conversation_with_broken_line_is_skipped(tmp_path: Path) -> None:
     [skipped] = read_content(tmp_path / "a.jsonl", '{"role": "user", "content": "Hi"}\n{"text": "?"}')
     assert isinstance(skipped, Skipped)
     assert "line 2 is not a message" in skipped.reason
+
+
+def test_each_row_of_parquet_becomes_a_document(tmp_path: Path) -> None:
+    rows = [
+        {"title": "A", "text": "One.", "day": date(2024, 5, 1), "price": Decimal("1.50"), "photo": b"x", "n": 1},
+        {"title": "B", "text": "Two.", "day": None, "price": None, "photo": None, "n": 2},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    first, second = read_documents(tmp_path / "a.parquet", (tmp_path / "a.parquet").read_bytes())
+    assert (first.uri, first.title, first.text) == ("a.parquet#row=1", "A", "One.")
+    assert dict(first.metadata) == {"day": "2024-05-01", "price": "1.50", "n": 1}
+    assert (second.uri, dict(second.metadata)) == ("a.parquet#row=2", {"n": 2})
+
+
+def test_parquet_without_rows_is_empty(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "a.parquet")
+    [found] = read_content(tmp_path / "a.parquet", (tmp_path / "a.parquet").read_bytes())
+    assert isinstance(found, Skipped)
+    assert found.is_empty

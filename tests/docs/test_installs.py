@@ -151,7 +151,7 @@ def test_extras_name_extras() -> None:
 
 
 def test_contributors_install_what_ci_installs() -> None:
-    """The tests of all surfaces can then be collected. No test needs `ray`, and `all` contains the others."""
+    """The tests of all surfaces can then be collected. Only tests that CI leaves out need `ray`."""
     [(_, _, ours)], [(_, _, theirs)] = (read_text(ROOT / name) for name in ("CONTRIBUTING.md", ".ci/run"))
     assert set(ours.split(",")) == set(theirs.split(",")) == EXTRAS - {"ray", "all"}
 

@@ -56,6 +56,7 @@ def test_second_load_and_adding_find_everything_unchanged(corpus: Path, tmp_path
     assert [(each.documents, each.unchanged) for each in (second, third)] == [(0, first.files)] * 2
 
 
+@pytest.mark.full
 def test_load_finds_added_files_unchanged(corpus: Path, tmp_path: Path) -> None:
     url = str(tmp_path / "added.waylore")
     (corpus / "broken.parquet").unlink()
@@ -104,6 +105,7 @@ def write_clean_rows(path: Path) -> None:
 # -- kills ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_killed_process_is_replaced(corpus: Path, tmp_path: Path) -> None:
     url = str(tmp_path / "loaded.waylore")
     driver = start_load(corpus, url, tmp_path)

@@ -64,7 +64,7 @@ class LoadJob:
     cells: tuple[int, ...]
     stored: StoredDigests = field(default_factory=StoredDigests)
     are_empty: bool = False
-    unit_bytes: int = 1_000_000
+    unit_bytes: int = 100_000  # bge-small takes about a minute for it
 
     def choose_collection(self, document: str) -> int:
         """Return the number of the collection of a document."""

@@ -28,8 +28,8 @@ lint:
 types:
     mypy
 
-# Build the explorer's page into the package; needs Node 20.19 or newer
-explorer:
+# Build the TypeScript client, and with it the explorer's page into the package; needs Node 20.19 or newer
+explorer: client
     cd explorer && npm ci --no-audit --no-fund && npm run build
 
 # Check the import contracts

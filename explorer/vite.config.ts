@@ -1,8 +1,11 @@
+import { fileURLToPath } from "node:url";
+
 import { defineConfig } from "vite";
 
 // The page is served from the package, also below a prefix of a proxy, so its files are named relatively.
 export default defineConfig({
   base: "./",
+  resolve: { alias: { waylore: fileURLToPath(new URL("../clients/typescript/dist/index.js", import.meta.url)) } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../src/waylore/surfaces/explorer/page",

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,23 @@ def build_tests() -> str:
 
 def run_browser(name: str, scene: dict[str, Any], folder: Path) -> str:
     """Run the tests `explorer/e2e/NAME.test.ts` and return the output of failed ones, empty if all pass."""
+    done = _run_node(["--test", f"{name}.test.js"], scene, folder)
+    return done.stdout if done.returncode else ""
+
+
+def run_script(name: str, scene: dict[str, Any], folder: Path) -> str:
+    """Run the program `explorer/e2e/NAME.ts` and return its output."""
+    done = _run_node([f"{name}.js"], scene, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _run_node(arguments: Sequence[str], scene: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "scene.json").write_text(json.dumps(scene), "utf-8")
-    command = [build_tests(), "--test", str(EXPLORER / "e2e" / "built" / f"{name}.test.js")]
+    *options, file = arguments
+    command = [build_tests(), *options, str(EXPLORER / "e2e" / "built" / file)]
     variables = {"WAYLORE_SCENE": str(folder / "scene.json"), "WAYLORE_CHROMIUM": find_browser()}
-    done = subprocess.run(
+    return subprocess.run(
         command,
         env={**os.environ, **variables},
         capture_output=True,
@@ -47,4 +61,3 @@ def run_browser(name: str, scene: dict[str, Any], folder: Path) -> str:
         check=False,
         timeout=MAX_SECONDS,
     )
-    return done.stdout if done.returncode else ""

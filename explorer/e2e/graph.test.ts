@@ -19,6 +19,7 @@ interface Scene {
   limited_key: string;
   related: { facts: Fact[]; total: number };
   connection: { paths: Array<{ text: string }> };
+  merged: string[]; // two names that count as one
   hidden: string; // a name that the limited key may not see, beside `quayside`
 }
 
@@ -79,9 +80,35 @@ test("the slider shows what held when", async () => {
   const past = (await listPast()).join(" ");
   assert.match(past, /Keel Team/);
   assert.doesNotMatch(past, /Anchor Team/);
+  const shared = page.url();
+  assert.equal(new URLSearchParams(shared.split("?")[1]).get("day"), "2021-01-02");
   await page.getByRole("button", { name: "All times" }).click();
   assert.deepEqual(await listPast(), []);
+  assert.ok(!page.url().includes("day="));
   await close();
+  const colleague = await openPage(browser, scene.url, scene.key);
+  await colleague.page.goto(shared);
+  await colleague.page.getByText("What held on 2 Jan 2021").waitFor();
+  assert.match((await colleague.page.locator(".tree li.past").allInnerTexts()).join(" "), /Keel Team/);
+  await colleague.close();
+});
+
+test("merged names are shown with the evidence, separated by a button, and merged again", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: scene.merged[0]! });
+  const other = page.locator(".merged li", { hasText: scene.merged[1]! });
+  await other.getByRole("button", { name: "Separate" }).click();
+  await page.getByText("are separate now").waitFor();
+  await page.waitForFunction(() => document.querySelectorAll(".merged li").length === 0);
+  assert.ok(!(await page.locator(".told").innerText()).includes(`also called ${scene.merged[1]}`));
+  await page.getByRole("button", { name: "Undo" }).click();
+  await other.waitFor();
+  await close();
+  const limited = await openPage(browser, scene.url, scene.limited_key);
+  await show(limited.page, { entity: scene.merged[0]! });
+  await limited.page.getByRole("button", { name: "Separate" }).click();
+  await limited.page.getByText("needs scope write").waitFor();
+  await limited.page.context().close();
 });
 
 test("a click on a drawn name opens its facts, and the address keeps it", async () => {

@@ -25,6 +25,11 @@ export function go(place: Place): void {
   else location.hash = hash;
 }
 
+/** Write a place into the address bar, without an entry of the history and without a visit. */
+export function keep(place: Place): void {
+  history.replaceState(null, "", writePlace(place));
+}
+
 /** Return the place of the address bar, and a number that grows with each visit. */
 export function usePlace(): [Place, number] {
   const [visit, setVisit] = useState<[Place, number]>(() => [readPlace(), 0]);

@@ -1,14 +1,16 @@
 // The frame of every view: who the user is, which collection is shown, and the way between the views.
 
 import { useEffect, useState } from "preact/hooks";
+import { WayloreError } from "waylore";
 
 import { type Place, go, usePlace, writePlace } from "./address";
-import { ServiceError, listCollections } from "./api";
 import { Ask } from "./ask/ask";
 import { Documents } from "./documents/documents";
 import { GraphView } from "./graph/graph";
+import { InsightView } from "./insight/insight";
 import { Login } from "./login";
 import { MemoryView } from "./memory/memory";
+import { service } from "./service";
 import { getKey, setKey } from "./session";
 import { type Theme, getTheme, setTheme } from "./theme";
 import type { Collection } from "./types";
@@ -24,6 +26,7 @@ const VIEWS = [
   { name: "graph", title: "Graph", view: GraphView },
   { name: "documents", title: "Documents", view: Documents },
   { name: "memory", title: "Memory", view: MemoryView },
+  { name: "insight", title: "Insight", view: InsightView },
 ] as const;
 
 type Access = { state: "unknown" } | { state: "locked"; reason: string } | { state: "open"; collections: Collection[] };
@@ -57,9 +60,10 @@ export function Shell({ refusal }: { refusal: string }) {
 
 async function readAccess(refusal: string): Promise<Access> {
   try {
-    return { state: "open", collections: await listCollections() };
+    const { collections } = await service.listCollections({ query: { limit: 100 } });
+    return { state: "open", collections };
   } catch (error) {
-    const isKeyMissing = error instanceof ServiceError && error.status === 401;
+    const isKeyMissing = error instanceof WayloreError && error.status === 401;
     return { state: "locked", reason: refusal || (isKeyMissing ? "" : (error as Error).message) };
   }
 }

@@ -3,13 +3,16 @@
 import json
 import socket
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import jwt
@@ -36,6 +39,7 @@ class Provider:
 
     def __init__(self) -> None:
         self.requests: list[str] = []
+        self.codes: dict[str, dict[str, str]] = {}
         self.keys = [_public(RSAAlgorithm.to_jwk(RSA.public_key()), "one")]
         self.is_up = True
         self.keys_url = ""
@@ -48,12 +52,25 @@ class Provider:
                 provider.requests.append(self.path)
                 provider.is_asked.set()
                 provider.may_answer.wait(30)
+                if self.path.startswith("/authorize?"):
+                    self.send_response(302)
+                    self.send_header("Location", provider.authorize(parse_qs(urlsplit(self.path).query)))
+                    self.end_headers()
+                    return
                 body = provider._respond(self.path) if provider.is_up else None
                 with suppress(OSError):  # the client may have given up
                     self.send_response(200 if body else 503)
                     self.send_header("Content-Type", "application/json")
                     self.end_headers()
                     self.wfile.write(json.dumps(body).encode())
+
+            def do_POST(self) -> None:
+                sent = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                token = provider.exchange({name: values[0] for name, values in sent.items()})
+                self.send_response(200 if token else 400)
+                self.end_headers()
+                answer = {"access_token": token, "id_token": "opaque"} if token else {"error": "invalid_grant"}
+                self.wfile.write(json.dumps(answer).encode())
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the library's)
                 pass
@@ -64,8 +81,27 @@ class Provider:
 
     def _respond(self, path: str) -> dict[str, Any] | None:
         if path == "/.well-known/openid-configuration":
-            return {"issuer": self.issuer, "jwks_uri": self.keys_url or f"{self.issuer}/keys"}
+            return {
+                "issuer": self.issuer,
+                "jwks_uri": self.keys_url or f"{self.issuer}/keys",
+                "authorization_endpoint": f"{self.issuer}/authorize",
+                "token_endpoint": f"{self.issuer}/token",
+            }
         return {"keys": self.keys} if path == "/keys" else None
+
+    def authorize(self, asked: dict[str, list[str]]) -> str:
+        """Let everybody in: return the address to go back to, with a code that is good for one exchange."""
+        code = f"code-{len(self.codes)}"
+        self.codes[code] = {name: values[0] for name, values in asked.items()}
+        return f"{asked['redirect_uri'][0]}?{urlencode({'code': code, 'state': asked['state'][0]})}"
+
+    def exchange(self, sent: dict[str, str]) -> str:
+        """Return a token for a code, if it was asked for with the hash of this word; else nothing."""
+        asked = self.codes.pop(sent.get("code", ""), {})
+        hashed = urlsafe_b64encode(sha256(sent.get("code_verifier", "").encode()).digest()).decode().rstrip("=")
+        same = ("client_id", "redirect_uri")
+        is_right = asked.get("code_challenge") == hashed and all(asked.get(name) == sent.get(name) for name in same)
+        return self.token() if is_right and sent["grant_type"] == "authorization_code" else ""
 
     def token(self, key_: Any = RSA, algorithm: str = "RS256", kid: str = "one", **claims: Any) -> str:
         payload = {

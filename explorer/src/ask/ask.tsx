@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { getStatistics, search } from "../api";
+import { service } from "../service";
 import type { ViewProps } from "../shell";
 import { count } from "../text";
 import type { SearchResult, Statistics } from "../types";
@@ -20,7 +20,8 @@ export function Ask({ collection, place, visit }: ViewProps) {
     if (!question) return setAnswer({});
     const leaving = new AbortController();
     setAnswer(({ result }) => ({ ...(result ? { result } : {}), isWaiting: true }));
-    search(collection, question, leaving.signal)
+    service
+      .searchCollection({ path: { collection }, body: { ...question, explain: true }, signal: leaving.signal })
       .then((result) => setAnswer({ result }))
       .catch((error: Error) => leaving.signal.aborted || setAnswer({ problem: error.message }));
     return () => leaving.abort();
@@ -54,7 +55,7 @@ function announce({ result, isWaiting }: Answer): string {
 
 function Welcome({ collection }: { collection: string }) {
   const [size, setSize] = useState<Statistics | null>(null);
-  useEffect(() => void getStatistics(collection).then(setSize, () => setSize(null)), [collection]);
+  useEffect(() => void service.getStats({ path: { collection } }).then(setSize, () => setSize(null)), [collection]);
   return (
     <div class="welcome">
       <p>

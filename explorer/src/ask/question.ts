@@ -1,6 +1,6 @@
 // The question of the Ask view, as the address bar has it.
 
-import type { Question } from "../api";
+import type { Question } from "../types";
 
 export const METHODS: ReadonlyArray<readonly [string, string]> = [
   ["", "as the service is set"],
@@ -21,15 +21,18 @@ export const METHODS: ReadonlyArray<readonly [string, string]> = [
 
 export const FILTERS = ["method", "top_k", "labels", "user", "as_of", "since", "until"] as const;
 
+type Method = NonNullable<Question["method"]>;
+
 /** Return the question that the values of an address ask, or null if they ask none. */
 export function readQuestion(values: Record<string, string>): Question | null {
   const query = values["q"]?.trim();
   if (!query) return null;
   const question: Question = { query };
-  for (const name of ["method", "user", "as_of", "since", "until"] as const) {
+  for (const name of ["user", "as_of", "since", "until"] as const) {
     const value = values[name];
     if (value) question[name] = value;
   }
+  if (values["method"]) question.method = values["method"] as Method; // the service refuses other words
   const labels = listLabels(values["labels"] ?? "");
   if (labels.length) question.labels = labels;
   const hits = Number.parseInt(values["top_k"] ?? "", 10);

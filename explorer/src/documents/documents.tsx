@@ -3,15 +3,15 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { go, writePlace } from "../address";
-import { listDocuments } from "../api";
 import { readFields, useFields } from "../fields";
+import { service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, formatDay } from "../text";
 import type { Document } from "../types";
 import { OpenDocument } from "./open";
 import { Uploads } from "./uploads";
 
-const PAGE = "50";
+const PAGE = 50; // documents
 
 export function Documents({ collection, place, visit }: ViewProps) {
   const { under = "", user = "", open = "" } = place.values;
@@ -76,7 +76,7 @@ function List({ collection, under, user, open }: ListProps) {
   const [next, setNext] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const read = (cursor: string) =>
-    listDocuments(collection, { under, user, cursor, limit: PAGE }).then(
+    service.listDocuments({ path: { collection }, query: { under, user, cursor: cursor || null, limit: PAGE } }).then(
       (page) => {
         setDocuments((known) => [...(cursor ? (known ?? []) : []), ...page.documents]);
         setNext(page.next);

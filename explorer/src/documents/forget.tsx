@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { forget, verify } from "../api";
+import { forget, service } from "../service";
 import { count } from "../text";
 import type { Receipt } from "../types";
 
@@ -29,7 +29,8 @@ export function Forget({ collection, id, user, onForgotten }: ForgetProps) {
       const receipt = await forget(collection, id, user, false);
       setStage({ name: "done", receipt, left: null });
       onForgotten();
-      setStage({ name: "done", receipt, left: await verify(collection, receipt) });
+      const { left } = await service.verifyReceipt({ path: { collection }, body: receipt });
+      setStage({ name: "done", receipt, left });
     });
   return (
     <section class="forget" aria-label="Forget this document">

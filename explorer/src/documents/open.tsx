@@ -2,9 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { getDocument } from "../api";
 import { describeFact } from "../ask/way";
 import { type Block, splitBlocks } from "../blocks";
+import { service } from "../service";
 import { clean, count, formatDay, spell } from "../text";
 import type { Fact, IndexedDocument, Passage } from "../types";
 import { Forget } from "./forget";
@@ -21,7 +21,10 @@ interface OpenProps {
 export function OpenDocument({ collection, id, user, onForgotten, onClose }: OpenProps) {
   const [shown, setShown] = useState<IndexedDocument | null>(null);
   const [problem, setProblem] = useState("");
-  useEffect(() => void getDocument(collection, id, user).then(setShown, (error: Error) => setProblem(error.message)), []);
+  useEffect(() => {
+    const asked = service.getDocument({ path: { collection, document: id }, query: { user } });
+    asked.then(setShown, (error: Error) => setProblem(error.message));
+  }, []);
   if (problem)
     return (
       <p class="problem" role="alert">

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { followJob, upload } from "../api";
+import { followJob, upload } from "../service";
 import { clean, count } from "../text";
 import type { Job } from "../types";
 
@@ -63,7 +63,8 @@ export function Uploads({ collection, onAdded }: { collection: string; onAdded: 
 }
 
 function measure({ progress }: Job): { value?: number; max?: number } {
-  return progress.of_bytes > 0 ? { value: progress.bytes, max: progress.of_bytes } : {};
+  const { bytes = 0, of_bytes: all = 0 } = progress;
+  return all > 0 ? { value: bytes, max: all } : {};
 }
 
 function describe({ job, problem }: Sent): string {
@@ -71,7 +72,8 @@ function describe({ job, problem }: Sent): string {
   if (!job) return "sending";
   if (job.problem) return clean(job.problem);
   if (!job.result) return job.state;
-  const skipped = job.result.skipped?.map(({ reason }) => clean(reason)).join("; ");
-  const added = `${count(job.result.documents ?? 0, "document")}, ${count(job.result.facts ?? 0, "fact")}`;
+  if (!("unchanged" in job.result)) return job.state; // not a job that adds files
+  const skipped = job.result.skipped.map(({ reason }) => clean(reason)).join("; ");
+  const added = `${count(job.result.documents, "document")}, ${count(job.result.facts, "fact")}`;
   return skipped ? `${added}; skipped: ${skipped}` : added;
 }

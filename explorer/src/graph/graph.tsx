@@ -2,17 +2,19 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { go, writePlace } from "../address";
-import { connect, getRelated, listEntities } from "../api";
+import { go, keep, writePlace } from "../address";
 import { readFields, useFields } from "../fields";
+import { service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, count } from "../text";
 import type { Connection, Entity, EntityList, Related } from "../types";
 import { Drawing } from "./drawing";
-import { MAX_NODES, collect, describeShown, findPeriod } from "./model";
-import { Time } from "./time";
+import { Merged, type Separated, Undo } from "./merged";
+import { MAX_NODES, collect, describeShown, findPeriod, readLimit } from "./model";
+import { Time, readDay } from "./time";
 import { Tree } from "./tree";
 
+const MAX_FACTS = 1_000; // of one answer of the service
 const SEPARATOR = "\n"; // between the names that were opened, which contain none
 
 interface Answer {
@@ -21,32 +23,57 @@ interface Answer {
 }
 
 export function GraphView({ collection, place, visit }: ViewProps) {
-  const { entity = "", to = "", hops = "1", more = "", user = "" } = place.values;
+  const { entity = "", to = "", hops = "1", more = "", nodes = "", user = "" } = place.values;
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [problem, setProblem] = useState("");
+  const [day, setDay] = useState(readDay(place.values["day"]));
+  const [separated, setSeparated] = useState<Separated | null>(null);
+  useEffect(() => setDay(readDay(place.values["day"])), [visit]);
   useEffect(() => {
     document.title = entity ? `${entity} · Waylore` : "Graph · Waylore";
     setProblem("");
     if (!entity) return setAnswer(null);
     let isLeft = false;
-    read(collection, { entity, to, hops, more, user }).then(
+    read(collection, { entity, to, hops, more, nodes, user }).then(
       (news) => isLeft || setAnswer(news),
       (error: Error) => isLeft || setProblem(error.message),
     );
     return () => void (isLeft = true);
   }, [collection, visit]);
+  const values = { ...place.values, day };
   const open = (name: string) => {
     const names = [...more.split(SEPARATOR).filter(Boolean), name];
-    if (name !== entity) go({ view: "graph", values: { ...place.values, more: [...new Set(names)].join(SEPARATOR) } });
+    if (name !== entity) go({ view: "graph", values: { ...values, more: [...new Set(names)].join(SEPARATOR) } });
+  };
+  const chooseDay = (chosen: string) => {
+    setDay(chosen);
+    keep({ view: "graph", values: { ...values, day: chosen } });
+  };
+  const readAgain = (news: Separated | null) => {
+    setSeparated(news);
+    go({ view: "graph", values });
   };
   return (
     <div class="graph">
       <h1 class="hidden">Graph</h1>
-      <GraphForm collection={collection} values={place.values} visit={visit} />
+      <GraphForm collection={collection} values={values} visit={visit} />
       <p class="problem" role="alert">
         {problem}
       </p>
-      {answer && <Found key={entity} answer={answer} values={place.values} onChoose={open} />}
+      {separated && <Undo collection={collection} separated={separated} onUndone={() => readAgain(null)} />}
+      {answer && (
+        <Found
+          key={entity}
+          collection={collection}
+          answer={answer}
+          values={values}
+          day={day}
+          onShowDay={setDay}
+          onChooseDay={chooseDay}
+          onChoose={open}
+          onSeparate={readAgain}
+        />
+      )}
       {!entity && <Names collection={collection} user={user} />}
     </div>
   );
@@ -54,12 +81,13 @@ export function GraphView({ collection, place, visit }: ViewProps) {
 
 /** Read the facts of the name, or the ways to another, and those of the names that were opened. */
 async function read(collection: string, values: Record<string, string>): Promise<Answer> {
-  const { entity = "", to = "", hops = "", more = "", user = "" } = values;
-  const limit = String(MAX_NODES);
-  const first = to ? [] : [getRelated(collection, { entity, hops, user, limit })];
+  const { entity = "", to = "", hops = "", more = "", nodes = "", user = "" } = values;
+  const path = { collection };
+  const around = { entity, hops: Number(hops) || 1, user, limit: Math.min(readLimit(nodes), MAX_FACTS) };
+  const first = to ? [] : [service.getRelated({ path, query: around })];
   const opened = more.split(SEPARATOR).filter(Boolean);
-  const others = opened.map((name) => getRelated(collection, { entity: name, user, limit: "60" }));
-  const connection = to ? await connect(collection, { entity, to, user, limit: "5" }) : null;
+  const others = opened.map((name) => service.getRelated({ path, query: { entity: name, user, limit: 60 } }));
+  const connection = to ? await service.getConnection({ path, query: { entity, to, user, limit: 5 } }) : null;
   return { related: await Promise.all([...first, ...others]), connection };
 }
 
@@ -72,7 +100,7 @@ interface FormProps {
 function GraphForm({ collection, values, visit }: FormProps) {
   const form = useFields(values, visit);
   const submit = (event: SubmitEvent) =>
-    go({ view: "graph", values: { collection, user: values["user"] ?? "", ...readFields(event) } });
+    go({ view: "graph", values: { collection, user: values["user"] ?? "", day: values["day"] ?? "", ...readFields(event) } });
   return (
     <form ref={form} class="names" role="search" onSubmit={submit}>
       <label>
@@ -99,21 +127,25 @@ function GraphForm({ collection, values, visit }: FormProps) {
 }
 
 interface FoundProps {
+  collection: string;
   answer: Answer;
   values: Record<string, string>;
+  day: string; // on which facts are to hold; empty for all times
+  onShowDay: (day: string) => void;
+  onChooseDay: (day: string) => void;
   onChoose: (name: string) => void;
+  onSeparate: (separated: Separated) => void;
 }
 
-function Found({ answer, values, onChoose }: FoundProps) {
-  const found = useMemo(() => collect(answer.related, answer.connection), [answer]);
+function Found({ collection, answer, values, day, onShowDay, onChooseDay, onChoose, onSeparate }: FoundProps) {
+  const found = useMemo(() => collect(answer.related, answer.connection, readLimit(values["nodes"])), [answer]);
   const period = useMemo(() => findPeriod(found.edges.values()), [found]);
-  const [day, setDay] = useState("");
   const unknown = answer.related.filter(({ entities }) => entities.length === 0);
   return (
     <div class="neighbourhood">
       <div class="drawn">
         {found.nodes.size > 1 && <Drawing found={found} day={day} onChoose={onChoose} />}
-        {period && <Time period={period} day={day} onChange={setDay} />}
+        {period && <Time period={period} day={day} onShow={onShowDay} onChoose={onChooseDay} />}
       </div>
       <section class="told" aria-label="The same as a list">
         {unknown.map((related) => (
@@ -126,11 +158,21 @@ function Found({ answer, values, onChoose }: FoundProps) {
             <section key={related.name} aria-label={clean(related.name)}>
               <h2>{clean(related.entities[0]?.name ?? related.name)}</h2>
               <OtherNames entities={related.entities} />
+              {related.entities.length > 1 && (
+                <Merged collection={collection} entities={related.entities} onSeparate={onSeparate} />
+              )}
               <p class="quiet">{describeShown(related)}</p>
               <Tree facts={related.facts} day={day} values={values} />
             </section>
           ))}
-        {found.isCut && <p class="warning">Only {MAX_NODES} names are drawn.</p>}
+        {found.isCut && (
+          <p class="warning">
+            Only {found.limit} names are drawn.{" "}
+            {found.limit < MAX_NODES && (
+              <a href={writePlace({ view: "graph", values: { ...values, nodes: String(MAX_NODES) } })}>Draw more</a>
+            )}
+          </p>
+        )}
       </section>
     </div>
   );
@@ -187,7 +229,7 @@ function Unknown({ name, others, values }: { name: string; others: Entity[]; val
 /** Names to start with. */
 function Names({ collection, user }: { collection: string; user: string }) {
   const [found, setFound] = useState<EntityList | null>(null);
-  useEffect(() => void listEntities(collection, { user, limit: "100" }).then(setFound, () => setFound(null)), [collection]);
+  useEffect(() => void service.listEntities({ path: { collection }, query: { user, limit: 100 } }).then(setFound, () => setFound(null)), [collection]);
   if (!found) return null;
   return (
     <section class="start" aria-label="Names">

@@ -3,7 +3,8 @@
 import { clean, spell } from "../text";
 import type { Connection, Entity, Related, RelatedFact } from "../types";
 
-export const MAX_NODES = 300; // more are slow to draw without a graphics card
+export const FEW_NODES = 300; // more are slow to draw without a graphics card
+export const MAX_NODES = 5_000;
 
 export interface Node {
   id: string;
@@ -23,11 +24,12 @@ export interface Neighbourhood {
   nodes: Map<string, Node>;
   edges: Map<string, Edge>;
   isCut: boolean; // there were more names than are drawn
+  limit: number; // of names
 }
 
 /** Collect the names and facts of all answers; facts beyond the largest number of names are left out. */
-export function collect(answers: readonly Related[], connection: Connection | null): Neighbourhood {
-  const found: Neighbourhood = { nodes: new Map(), edges: new Map(), isCut: false };
+export function collect(answers: readonly Related[], connection: Connection | null, limit: number): Neighbourhood {
+  const found: Neighbourhood = { nodes: new Map(), edges: new Map(), isCut: false, limit };
   for (const { entities, facts } of answers) {
     const start = entities[0];
     if (!start) continue;
@@ -70,9 +72,14 @@ function toNode({ id, name }: Entity): Node {
 function addNode(found: Neighbourhood, node: Node): boolean {
   const known = found.nodes.get(node.id);
   if (known) known.isStart ||= node.isStart;
-  else if (found.nodes.size >= MAX_NODES) found.isCut = true;
+  else if (found.nodes.size >= found.limit) found.isCut = true;
   else found.nodes.set(node.id, node);
   return found.nodes.has(node.id);
+}
+
+/** Return how many names are drawn at most, as the address has it. */
+export function readLimit(text = ""): number {
+  return Math.min(Math.max(Number.parseInt(text, 10) || FEW_NODES, 2), MAX_NODES);
 }
 
 /** Return the days between which the facts begin and end, or null if none has a date. */

@@ -7,13 +7,19 @@ const DAY = 86_400_000; // milliseconds
 interface TimeProps {
   period: [string, string];
   day: string; // empty: all times
-  onChange: (day: string) => void;
+  onShow: (day: string) => void; // while the slider moves
+  onChoose: (day: string) => void; // when it has stopped
 }
 
-export function Time({ period, day, onChange }: TimeProps) {
+/** Return a day as the address has it; empty if it is none. */
+export function readDay(text = ""): string {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && Number.isFinite(Date.parse(text)) ? text : "";
+}
+
+export function Time({ period, day, onShow, onChoose }: TimeProps) {
   const first = toNumber(period[0]) - 1; // the day before anything began
   const last = toNumber(period[1]) + 1;
-  const change = (event: Event) => onChange(toDay(Number((event.currentTarget as HTMLInputElement).value)));
+  const read = (event: Event) => toDay(Number((event.currentTarget as HTMLInputElement).value));
   return (
     <div class="time">
       <label>
@@ -24,10 +30,11 @@ export function Time({ period, day, onChange }: TimeProps) {
           max={last}
           value={day ? toNumber(day) : last}
           aria-valuetext={day ? formatDay(day) : "all times"}
-          onInput={change}
+          onInput={(event) => onShow(read(event))}
+          onChange={(event) => onChoose(read(event))}
         />
       </label>
-      <button type="button" class="plain" disabled={!day} onClick={() => onChange("")}>
+      <button type="button" class="plain" disabled={!day} onClick={() => onChoose("")}>
         All times
       </button>
     </div>

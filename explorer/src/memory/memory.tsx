@@ -3,8 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { go } from "../address";
-import { getProfile, listChanges } from "../api";
 import { readFields, useFields } from "../fields";
+import { service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, formatDay, spell } from "../text";
 import type { Assertion, Change, ChangeList, Profile } from "../types";
@@ -22,8 +22,10 @@ export function MemoryView({ collection, place, visit }: ViewProps) {
     document.title = user ? `${user} · Waylore` : "Memory · Waylore";
     setProblem("");
     let isLeft = false;
-    Promise.all([getProfile(collection, user), listChanges(collection, user)]).then(
-      ([profile, changes]) => isLeft || setMemory({ profile, changes }),
+    const path = { collection };
+    const profile = service.getProfile({ path, query: { user, budget: 2_000 } });
+    Promise.all([profile, service.listChanges({ path, query: { user, limit: 200 } })]).then(
+      ([now, changes]) => isLeft || setMemory({ profile: now, changes }),
       (error: Error) => isLeft || setProblem(error.message),
     );
     return () => void (isLeft = true);

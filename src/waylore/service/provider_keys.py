@@ -91,23 +91,28 @@ def _run(fetch: Coroutine[Any, Any, T]) -> T:
 async def _fetch_keys(issuer: str) -> Mapping[str, jwt.PyJWK]:
     """Return the keys of a provider for signatures (OpenID Connect Discovery 1.0)."""
     async with asyncio.timeout(FETCH_SECONDS), httpx.AsyncClient(timeout=FETCH_SECONDS) as client:
-        described = await _read_json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-        url = described.get("jwks_uri")
-        if described.get("issuer") != issuer or not isinstance(url, str):
-            raise StoreUnavailable(
-                f"{issuer} does not describe itself as an OpenID provider of that name; check oidc.issuer"
-            )
-        _check_address(issuer, url)
+        url = (await describe_provider(client, issuer))["jwks_uri"]
+        check_address(issuer, url, "jwks_uri")
         keys = jwt.PyJWKSet.from_dict(await _read_json(client, url)).keys
     return {key.key_id: key for key in keys if key.key_id and key.public_key_use in (None, "sig")}
 
 
-def _check_address(issuer: str, url: str) -> None:
-    """Raise StoreUnavailable if others could read or change the keys on their way, or the address is no web page."""
+async def describe_provider(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
+    """Return how a provider describes itself: its addresses by name."""
+    described = await _read_json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
+        raise StoreUnavailable(
+            f"{issuer} does not describe itself as an OpenID provider of that name; check oidc.issuer"
+        )
+    return described
+
+
+def check_address(issuer: str, url: str, name: str) -> None:
+    """Raise StoreUnavailable if others could read or change what is sent there, or the address is no web page."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         raise StoreUnavailable(
-            f"the keys of the OpenID provider {issuer} are at {url[:200]}; its jwks_uri must begin with https://"
+            f"the OpenID provider {issuer} is asked at {url[:200]}; its {name} must begin with https://"
         )
 
 

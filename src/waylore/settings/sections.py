@@ -176,6 +176,9 @@ class OidcSettings(Section):
 
     issuer: str = Field(default="", description="address of the provider; tokens are refused if empty")
     audience: str = Field(default="waylore", description="audience that a token must have")
+    client_id: str = Field(
+        default="", description="id of this service at the provider, for signing in to the explorer; no login if empty"
+    )
     collections: str = Field(default="waylore_collections", description="claim with the collections of the caller")
     scope: str = Field(default="scope", description="claim with read, write or admin")
     labels: str = Field(

@@ -5,22 +5,20 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acceptance.test_golden import fill_memory
-from surfaces.commands import process
+from databases import create_database
+from surfaces.commands import notes, process
 from surfaces.explorer.browsing import EXPLORER, find_page, run_browser
 from surfaces.explorer.test_serving import explore
 from surfaces.serving import Served, create_token, start_service
 from waylore import Waylore
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import METHODS
-from waylore.service.keys import make_key
-from waylore.service.registry.open import open_registry
 
 WORLD = "systems"
 HASHING = {"WAYLORE_EMBEDDING_PROVIDER": "hashing"}
@@ -39,10 +37,16 @@ HIDDEN = {
 }
 
 
+MERGED = ("Skipper Vik", "Hanne Vik")
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Path]]:
     folder = tmp_path_factory.mktemp("explorer")
-    fill_memory(folder, HashingEmbedder(quiet=True), WORLD).close()
+    embedder, (name, other) = HashingEmbedder(quiet=True), MERGED
+    fill_memory(folder, embedder, WORLD).close()
+    with Waylore.open(folder / f"{WORLD}.waylore", embedder=embedder) as memory:  # on another day
+        memory.add(f"{name} is {other}.", uri="sys/zz-names", facts=[(name, "same_as", other)])
     shutil.copy(folder / f"{WORLD}.waylore", folder / "copy.waylore")
     with start_service(folder / f"{WORLD}.waylore", folder) as running:
         yield running, folder
@@ -98,9 +102,47 @@ def test_graph_shows_what_the_command_line_prints(served: tuple[Served, Path], t
         "limited_key": limited,
         "related": print_json(folder, "related", "lanternfish", "--hops", "2", "--limit", "300"),
         "connection": print_json(folder, "connect", "quayside", "Hanne Vik"),
+        "merged": MERGED,
         "hidden": "INC-377",
     }
     run_browser("graph", scene, tmp_path)
+
+
+@pytest.mark.timeout(1_200)
+def test_insight_shows_what_the_command_line_prints(served: tuple[Served, Path], tmp_path: Path) -> None:
+    running, folder = served
+    known, report = print_json(folder, "stats"), make_report(tmp_path)
+    with running.client() as asked:
+        for method in ("keyword", "neighbourhood"):
+            question = {"query": "Which team is lanternfish owned by?", "method": method}
+            assert asked.post("/v1/collections/default/search", json=question).status_code == 200
+        seen = asked.get("/v1/collections/default/insight").json()
+    assert len(known["growth"]) > 1
+    with Waylore.open(folder / "copy.waylore") as memory:
+        visible = sum(not document.labels for document in memory.documents(limit=1_000))
+    scene = {
+        "url": running.url,
+        "key": running.token,
+        "limited_key": create_token(folder / f"{WORLD}.waylore", scope="read", labels=[]),
+        "statistics": known,
+        "growth": known["growth"],
+        "visible": visible,
+        "gate": seen["gate"],
+        "report": report,
+        "methods": list(dict.fromkeys(row["method"] for row in json.loads(report)["rows"])),
+    }
+    run_browser("insight", scene, tmp_path)
+
+
+def make_report(folder: Path) -> str:
+    """Return the JSON that `waylore eval` writes for a folder of notes and its questions."""
+    asked = [("Who leads Mara?", "mara.md"), ("Where are tokens kept?", "login.md")]
+    lines = [json.dumps({"question": question, "gold": [{"path": path}]}) for question, path in asked]
+    (folder / "questions.jsonl").write_text("\n".join(lines), "utf-8")
+    options = ("--questions", "questions.jsonl", "--embedder", "hashing", "--json", "report.json")
+    done = process(folder, "eval", str(notes(folder)), *options)
+    assert done.returncode == 0, done.stderr
+    return (folder / "report.json").read_text("utf-8")
 
 
 SAID = {
@@ -113,23 +155,49 @@ SAID = {
 }
 
 
+def remember(memory: Waylore) -> None:
+    """Remember what the users said."""
+    for user, turns in SAID.items():
+        for day, said in turns:
+            memory.remember([{"role": "user", "content": said, "at": day}], user=user, session=day)
+
+
 @pytest.mark.timeout(1_200)
 def test_memory_shows_what_the_command_line_prints(tmp_path: Path) -> None:
     store = tmp_path / "copy.waylore"
     with Waylore.open(store) as memory:
-        for user, turns in SAID.items():
-            for day, said in turns:
-                memory.remember([{"role": "user", "content": said, "at": day}], user=user, session=day)
-    made, of_jo = make_key("jo", user="jo")
-    with closing(open_registry(str(store))) as registry:
-        registry.set_key(made)
+        remember(memory)
     scene = {
-        "other_key": of_jo,
+        "other_key": create_token(store, user="jo"),
         "profile": print_json(tmp_path, "profile", "mara"),
         "changes": print_json(tmp_path, "changes", "--user", "mara"),
     }
     with start_service(store, tmp_path, WAYLORE_EMBEDDING_PROVIDER="none") as running:
         run_browser("memory", {**scene, "url": running.url, "key": running.token}, tmp_path)
+
+
+VIEWS: list[dict[str, Any]] = [
+    {"name": "ask", "values": {"q": HIDDEN["question"]}, "ready": "article.card", "secret": HIDDEN["words"]},
+    {"name": "graph", "values": {"entity": "quayside", "hops": "2"}, "ready": ".told h2", "secret": HIDDEN["words"]},
+    {"name": "documents", "values": {}, "ready": ".list li", "secret": HIDDEN["uri"]},
+    {"name": "memory", "values": {"user": "mara"}, "ready": ".memory h2", "secret": "Aarhus"},
+    {"name": "insight", "values": {}, "ready": ".sizes dd", "secret": "Vectors are of"},
+]
+
+
+@pytest.mark.timeout(1_200)
+def test_every_view_on_postgresql(tmp_path: Path) -> None:
+    """A full key in a wide light page, a limited key in a narrow dark one; the other tests use a file."""
+    store, embedder = create_database(), HashingEmbedder(quiet=True)
+    with fill_memory(tmp_path, embedder, WORLD) as memory:
+        memory.export(tmp_path / "world.jsonl")
+    with Waylore.open(store, embedder=embedder) as memory:
+        memory.import_(tmp_path / "world.jsonl")
+        remember(memory)
+    limited = create_token(store, scope="read", labels=[], user="jo")
+    with start_service(store, tmp_path) as running:
+        scene = {"url": running.url, "key": running.token, "limited_key": limited, "views": VIEWS}
+        run_browser("views", scene, tmp_path)
 
 
 @pytest.mark.timeout(1_200)

@@ -53,7 +53,10 @@ ARGUMENTS: dict[str, Any] = {
     "search": {"query": SECRET},
     "fetch": {"id": "{document}"},
 }
-HIDDEN = [("GET", "/openapi.json", None), ("GET", "/metrics", None), ("GET", "/docs", None), ("GET", "/redoc", None)]
+HIDDEN = [
+    *(("GET", path, None) for path in ("/openapi.json", "/metrics", "/docs", "/redoc", "/login")),
+    ("POST", "/login", b"{}"),
+]
 HOST = ("Host", "localhost:8080")
 JSON = ("Content-Type", "application/json")
 BYTES = ("Content-Type", "application/octet-stream")

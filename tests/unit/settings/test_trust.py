@@ -11,7 +11,7 @@ GUARDED = {
     *("embedding.base_url", "embedding.api_key", "extraction.base_url", "extraction.api_key", "extraction.max_tokens"),
     *("reranking.base_url", "reranking.api_key"),
     *("http.host", "http.hosts", "http.auth", "http.cors_origins"),
-    *("oidc.issuer", "oidc.audience", "oidc.collections", "oidc.scope", "oidc.labels"),
+    *("oidc.issuer", "oidc.audience", "oidc.client_id", "oidc.collections", "oidc.scope", "oidc.labels"),
     *("telemetry.otlp_endpoint", "telemetry.capture_content", "secrets.scrub", "secrets.keep_in"),
     "retention.days",
 }

@@ -24,6 +24,7 @@ from waylore.service.service import Service, open_service
 from waylore.settings.load import load
 from waylore.settings.sections import Settings
 from waylore.surfaces.explorer.assets import add_explorer
+from waylore.surfaces.explorer.login import add_login
 from waylore.surfaces.http import collections, documents, jobs, keys, memory, search, uploads
 from waylore.surfaces.http.access import CurrentCaller, CurrentService
 from waylore.surfaces.http.instrumentation import Instrumentation, add_metrics
@@ -72,6 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(each)
     app.state.mcp = add_mcp(app, settings.mcp)
     add_explorer(app)
+    add_login(app, settings.oidc)
     add_metrics(app, telemetry)
     add_error_handlers(app)
     app.openapi = partial(build_openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation has it

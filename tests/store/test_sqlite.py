@@ -131,6 +131,22 @@ def test_export_reads_one_snapshot(tmp_path: Path) -> None:
     store.close()
 
 
+def test_packs_that_were_read_before_end_with_a_write(tmp_path: Path) -> None:
+    """Facts and mentions of the same passages are decoded once, until any process writes, and for each filter."""
+    path, hidden = tmp_path / "a.waylore", Filter(labels=frozenset({"none"}), metadata={"a": "b"})
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as other:
+        store.write(WORLD, author=OWNER, model=MODEL)
+        ids = [passage.id for document in WORLD for passage in document.passages]
+        facts, mentions = store.facts_of_passages(ids, per_passage=9), store.entities_of_passages(ids, per_passage=9)
+        assert facts.size
+        assert mentions.size
+        assert store.facts_of_passages(ids, per_passage=9, where=hidden).size == 0
+        assert store.facts_of_passages(ids, per_passage=9).ids == facts.ids
+        other.forget([document.document.id for document in WORLD], author=OWNER)
+        assert store.facts_of_passages(ids, per_passage=9).size == 0
+        assert store.entities_of_passages(ids, per_passage=9).size == 0
+
+
 def test_threads_share_a_store(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.waylore")
     store.write(WORLD, author=OWNER, model=MODEL)

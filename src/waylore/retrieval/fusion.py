@@ -54,11 +54,11 @@ def fuse_anchored(
     each ranking form a block. It comes before the next block, so that longer rankings do not change the result. The
     best scores are taken from the first block, and a rank in a later block than that of the candidate does not count.
     """
-    ranks = {search: {s.id: rank for rank, s in enumerate(ranking, 1)} for search, ranking in rankings.items()}
+    ranks = {search: {id_: rank for rank, (id_, _) in enumerate(ranking, 1)} for search, ranking in rankings.items()}
     blocks = _number_blocks(ranks.values(), config.candidates)
     placed: dict[str, list[Placement]] = {id_: [] for id_ in blocks}
     for search, ranking in rankings.items():
-        scores = {**fetched.get(search, {}), **{s.id: s.score for s in ranking}}
+        scores = {**fetched.get(search, {}), **dict(ranking)}
         best = max((score for id_, score in scores.items() if blocks[id_] == 0), default=0.0)
         values = np.fromiter(scores.values(), np.float64, len(scores))
         shares = _measure_vectors(values, best, unit) if search == "vector" else _measure_words(values, best)
@@ -85,19 +85,18 @@ def combine_weighted(
 def scale(candidate: FusedCandidate, factor: float) -> FusedCandidate:
     """Return a candidate whose shares are multiplied by a factor."""
     placements = tuple(
-        Placement(p.search, p.rank, p.score, factor * p.share, p.query, p.best) for p in candidate.placements
+        [
+            Placement(search, rank, score, factor * share, query, best)
+            for search, rank, score, share, query, best, _ in candidate.placements
+        ]
     )
-    return FusedCandidate(candidate.id, _sum_shares(placements), placements)
+    return FusedCandidate(candidate.id, round(sum([p.share for p in placements]), 9), placements)
 
 
 def sort_by_score(placed: Mapping[str, Sequence[Placement]]) -> tuple[FusedCandidate, ...]:
     """Sort candidates by the sum of their shares, rounded so that ties are equal on every engine."""
-    fused = [FusedCandidate(id_, _sum_shares(ps), tuple(ps)) for id_, ps in placed.items()]
+    fused = [FusedCandidate(id_, round(sum([p.share for p in ps]), 9), tuple(ps)) for id_, ps in placed.items()]
     return tuple(sorted(fused, key=lambda f: (-f.score, f.id)))
-
-
-def _sum_shares(placements: Sequence[Placement]) -> float:
-    return round(sum([p.share for p in placements]), 9)
 
 
 def _number_blocks(ranks: Iterable[Mapping[str, int]], size: int) -> dict[str, int]:

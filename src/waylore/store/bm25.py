@@ -19,6 +19,8 @@ K1 = 1.2
 B = 0.75
 MAX_POSTINGS = 2_000  # postings that one search reads
 _COUNT_BITS = 6  # bits for the count of a term in a passage; a count above 63 is stored as 63
+_LOW_BITS = 16  # of a row, by which nearly all other terms are left out before rows are compared
+_LOW = np.uint32((1 << _LOW_BITS) - 1)
 MAX_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can distinguish
 
 
@@ -146,11 +148,15 @@ def score_columns(
     frequency = dict(terms)
     idf = compute_idf([frequency[row] for row in wanted.tolist()], passages)
     rows = cells >> _COUNT_BITS
-    place = np.searchsorted(wanted, rows).clip(max=len(wanted) - 1)
-    found = np.flatnonzero(wanted[place] == rows)
-    owner = np.repeat(np.arange(len(lengths)), sizes)[found]
+    is_possible = np.zeros(1 << _LOW_BITS, np.bool_)
+    is_possible[wanted & _LOW] = True
+    possible = np.flatnonzero(is_possible[rows & _LOW])
+    place = np.searchsorted(wanted, rows[possible]).clip(max=len(wanted) - 1)
+    is_found = wanted[place] == rows[possible]
+    found = possible[is_found]
+    owner = np.searchsorted(np.cumsum(sizes), found, side="right")
     count = (cells[found] & ((1 << _COUNT_BITS) - 1)).astype(np.float64)
     norm = K1 * (1 - B + B * lengths[owner] / average_length)
-    gain = idf[place[found]] * count * (K1 + 1) / (count + norm)
+    gain = idf[place[is_found]] * count * (K1 + 1) / (count + norm)
     totals: npt.NDArray[np.float64] = np.bincount(owner, weights=gain, minlength=len(lengths)).astype(np.float64)
     return totals

@@ -42,8 +42,8 @@ from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, IndexedDocum
 from waylore.types.search import FactFilter
 
 T = TypeVar("T")
+Id = TypeVar("Id", str, bytes)
 SIGN = np.uint64(1 << 63)
-ID_DIGITS = 32
 MAX_CUTS = 16  # words at the beginning of a statement that may form its prefix
 MAX_PREFIXES = np.iinfo(STATEMENT["prefix"]).max
 Uses = Mapping[int, tuple[int, int]]
@@ -258,9 +258,16 @@ class PassagePacks:
 
     def get_words(self, place: int) -> tuple[str, str, str]:
         """Return subject, predicate and object of the fact at a place; a pair has an empty predicate."""
-        words, fact = self.packs.decode_words(int(self.packs.fact_of[place])), self.packs.facts[place]
-        predicate = words[fact["predicate_word"]] if place < self.packs.typed else ""
-        return words[fact["subject_word"]], predicate, words[fact["object_word"]]
+        of, subject, predicate, object_ = self._word_places[place]
+        words = self.packs.decode_words(of)
+        return words[subject], words[predicate] if place < self.packs.typed else "", words[object_]
+
+    @cached_property
+    def _word_places(self) -> list[tuple[int, int, int, int]]:
+        """The pack of each fact, and the places of its words there."""
+        facts = self.packs.facts
+        words = [facts[name].tolist() for name in ("subject_word", "predicate_word", "object_word")]
+        return list(zip(self.packs.fact_of.tolist(), *words, strict=True))
 
     def _get_entity(self, place: int) -> str:
         id_: bytes = self.packs.entities[place].tobytes()
@@ -302,22 +309,25 @@ def find_stated(packs: Packs, only: FactFilter) -> Column:
 
 
 def group_facts(
-    source: PassagePacks, of: Sequence[str], places: Column, limit: int, find_uses: FindUses
+    source: PassagePacks, items: Sequence[str], of: Column, places: Column, limit: int, find_uses: FindUses
 ) -> FactColumns:
-    """Group facts by the item that they were requested for, each once, strongest first."""
+    """Group facts by the item that they were requested for, each once, strongest first.
+
+    `of` has the place of the item of each fact.
+    """
     if not len(places):
         return FactColumns()
     packs = source.packs
     trust = packs.trust[places]
     ids = packs.ids[places]
     halves = np.frombuffer(ids.tobytes(), ">u8").reshape(-1, 2)
-    groups = _number_groups(of)
+    groups = _number_groups(items)[of]
     order = np.lexsort((halves[:, 1], halves[:, 0], -trust["weight"] * trust["confidence"], groups))
     kept = _cap(order, groups, halves, limit)
-    return make_columns(source, [of[place] for place in kept.tolist()], places[kept], find_uses)
+    return make_columns(source, [items[place] for place in of[kept].tolist()], places[kept], find_uses)
 
 
-def _number_groups(of: Sequence[str]) -> Column:
+def _number_groups(of: Sequence[Id]) -> Column:
     numbers = {id_: number for number, id_ in enumerate(sorted(set(of)))}
     return np.array([numbers[id_] for id_ in of], np.int64)
 
@@ -375,13 +385,14 @@ def _blank(ids: tuple[str, ...], is_blank: Column) -> tuple[str, ...]:
 
 def split_ids(joined: bytes) -> tuple[str, ...]:
     """Split concatenated ids."""
-    digits = joined.hex()
-    return tuple([digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)])
+    return tuple(joined.hex(",", ID.itemsize).split(",")) if joined else ()
 
 
 def group_pairs_by_entity(source: PassagePacks, mentions: MentionColumns, limit: int) -> FactColumns:
     """Group pairs by the entities of mentions, each once, in the order of the mentions and then by id."""
     packs = source.packs
+    if not len(packs.pairs):
+        return FactColumns()
     ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}
     passages = [source.ids[of] for of in packs.fact_of[packs.typed :].tolist()]
     ids = split_ids(packs.ids[packs.typed :].tobytes())
@@ -425,6 +436,24 @@ def list_facts(source: PassagePacks) -> list[Fact]:
     """Return all facts and pairs as objects, without their uses; the facts first, each in the order of passages."""
     columns = make_columns(source, source.ids[:0], np.arange(len(source.packs.facts)), lambda _: {})
     return [columns.make(place) for place in range(len(columns.ids))]
+
+
+def group_by_entity(
+    entities: Sequence[bytes], of: Column, passages: bytes, at: Column, counts: Column, is_own: Column, limit: int
+) -> MentionColumns:
+    """Group mentions by entity: first in passages about the entity, then by count, then by id of the passage.
+
+    `of` and `at` have the places of the entity and of the passage of each mention. `passages` are concatenated ids.
+    """
+    groups = _number_groups(entities)[of]
+    halves = np.frombuffer(passages, ">u8").reshape(-1, 2)[at]
+    order = np.lexsort((halves[:, 1], halves[:, 0], -counts, ~is_own, groups))
+    kept = order[count_before(groups[order]) < limit]
+    names, ids = split_ids(b"".join(entities)), split_ids(passages)
+    mentioned = tuple([names[place] for place in of[kept].tolist()])
+    return MentionColumns(
+        mentioned, mentioned, tuple([ids[place] for place in at[kept].tolist()]), counts[kept], is_own[kept]
+    )
 
 
 def group_mentions(source: PassagePacks, limit: int) -> MentionColumns:

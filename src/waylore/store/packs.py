@@ -226,10 +226,13 @@ class Packs:
             count = int(self._heads["words"][place])
             section = self._blobs[place][self._ends[-1][place] :]
             ends = np.frombuffer(section, "<u4", count).tolist()
-            text = section[4 * count :]
-            self._words[place] = tuple(
-                text[start:end].decode("utf-8", "surrogatepass") for start, end in zip([0, *ends], ends, strict=False)
-            )
+            joined = section[4 * count :]
+            spans = zip([0, *ends], ends, strict=False)
+            if joined.isascii():
+                text = joined.decode("ascii")
+                self._words[place] = tuple([text[start:end] for start, end in spans])
+            else:
+                self._words[place] = tuple([joined[a:b].decode("utf-8", "surrogatepass") for a, b in spans])
         return self._words[place]
 
     @cached_property

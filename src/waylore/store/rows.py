@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import groupby, islice, product, repeat
+from itertools import product, repeat
 from operator import itemgetter
 from typing import Any, Self, TypeVar
 
@@ -22,7 +22,7 @@ from waylore.relations import get_relation_name
 from waylore.store.bm25 import Corpus, find_places, pack_sequence
 from waylore.store.vectors import from_int8, join_codes
 from waylore.text import normalise
-from waylore.types.columns import NO_TIME, MentionColumns, TurnColumns
+from waylore.types.columns import NO_TIME, TurnColumns
 from waylore.types.identity import identity
 from waylore.types.knowledge import (
     EPOCH,
@@ -302,7 +302,7 @@ def to_document(row: Row) -> Document:
         title=title,
         uri=uri,
         source=source,
-        metadata=json.loads(metadata),
+        metadata={} if metadata == "{}" else json.loads(metadata),
         labels=_parse_labels(labels_),
         recorded_at=from_microseconds(recorded_at),
         user=user,
@@ -423,11 +423,6 @@ def _to_fact(row: Row, vector: Vector | None) -> Fact:
     )
 
 
-def _cap_groups(ordered: Iterable[Row], limit: int) -> list[Row]:
-    """Return at most `limit` rows of each group. The first column of a row is its group."""
-    return [row for _, rows in groupby(ordered, key=itemgetter(0)) for row in islice(rows, limit)]
-
-
 def sort_by_strength(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """Sort facts by weight times confidence. Ties are broken by id."""
     return tuple(sorted(facts, key=lambda f: (-f.weight * f.confidence, f.id)))
@@ -437,27 +432,6 @@ def to_mention(row: Row) -> Mention:
     """Convert a row of the queries for mentions."""
     entity, passage, count, is_own = row
     return Mention(entity.hex(), passage.hex(), count, bool(is_own))
-
-
-def group_by_entity(rows: Iterable[Row], limit: int) -> MentionColumns:
-    """Group mentions by entity, in the order of `sort_mentions`."""
-    ordered = sorted((entity, not is_own, -count, passage) for entity, passage, count, is_own in rows)
-    entities, is_other, counts, passages = _split(_cap_groups(ordered, limit))
-    return _make_mentions(entities, entities, passages, counts, is_other)
-
-
-def _split(rows: Sequence[Row]) -> Iterable[tuple[Any, ...]]:
-    return zip(*rows, strict=True) if rows else ((), (), (), ())
-
-
-def _make_mentions(of: Row, entities: Row, passages: Row, negative_counts: Row, is_other: Row) -> MentionColumns:
-    return MentionColumns(
-        tuple(map(bytes.hex, of)),
-        tuple(map(bytes.hex, entities)),
-        tuple(map(bytes.hex, passages)),
-        -np.array(negative_counts, np.int64),
-        ~np.array(is_other, np.bool_),
-    )
 
 
 def sort_mentions(mentions: Iterable[Mention]) -> tuple[Mention, ...]:

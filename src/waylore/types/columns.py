@@ -92,10 +92,11 @@ class MentionColumns(Groups[Mention]):
         """Make the object of a row."""
         return Mention(self.entities[place], self.passages[place], int(self.counts[place]), bool(self.is_own[place]))
 
-    def take(self, places: Sequence[int]) -> "MentionColumns":
+    def take(self, places: Sequence[int] | Counts) -> "MentionColumns":
         """Return some of the rows, in the given order."""
         at = np.array(places, np.intp)
-        of, entities, passages = (_take(column, places) for column in (self.of, self.entities, self.passages))
+        listed = at.tolist()
+        of, entities, passages = (_take(column, listed) for column in (self.of, self.entities, self.passages))
         return MentionColumns(of, entities, passages, self.counts[at], self.is_own[at])
 
 
@@ -133,11 +134,11 @@ class FactColumns(Groups[Fact]):
 
     def get_words(self, place: int) -> tuple[str, str, str]:
         """Return subject, predicate and object of a row, without making an object."""
-        row = self.rows[place]
-        if isinstance(row, Fact):
-            return row.subject, row.predicate, row.object
-        source, number = row
-        return source.get_words(number)
+        return _get_words(self.rows[place])
+
+    def list_words(self) -> list[tuple[str, str, str]]:
+        """Return subject, predicate and object of each row, without making objects."""
+        return list(map(_get_words, self.rows))
 
     def compute_cosines(self, query: Query) -> Numbers:
         """Return the cosine of each fact and a question, in order; facts without a vector get a neutral value."""
@@ -147,10 +148,11 @@ class FactColumns(Groups[Fact]):
             cosines[self.has_vector] = query.map_cosines(near[self.has_vector].astype(np.float64))
         return cosines
 
-    def take(self, places: Sequence[int]) -> "FactColumns":
+    def take(self, places: Sequence[int] | Counts) -> "FactColumns":
         """Return some of the rows, in the given order."""
         at = np.array(places, np.intp)
-        columns: dict[str, Any] = {name: _take(getattr(self, name), places) for name in ID_COLUMNS}
+        listed = at.tolist()
+        columns: dict[str, Any] = {name: _take(getattr(self, name), listed) for name in ID_COLUMNS}
         columns |= {name: getattr(self, name)[at] for name in (*NUMBER_COLUMNS, "vectors")}
         return FactColumns(**columns)
 
@@ -294,6 +296,13 @@ def join_mentions(parts: Sequence[MentionColumns]) -> MentionColumns:
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.is_own for part in parts]),
     )
+
+
+def _get_words(row: "Fact | tuple[FactSource, int]") -> tuple[str, str, str]:
+    if isinstance(row, tuple):
+        source, number = row
+        return source.get_words(number)
+    return row.subject, row.predicate, row.object
 
 
 def _take(column: tuple[T, ...], places: Sequence[int]) -> tuple[T, ...]:

@@ -13,6 +13,7 @@ from waylore.store.packing import (
     PassagePacks,
     compute_fact_keys,
     find_stated,
+    group_by_entity,
     group_facts,
     group_mentions,
     group_pairs_by_entity,
@@ -24,7 +25,7 @@ from waylore.store.packing import (
     replace_vectors,
 )
 from waylore.store.packs import Packs
-from waylore.store.rows import make_sort_key, to_microseconds
+from waylore.store.rows import make_sort_key, sort_mentions, to_microseconds
 from waylore.store.vectors import from_int8, to_int8
 from waylore.types.columns import to_mention_columns
 from waylore.types.identity import identity, pair_id
@@ -142,8 +143,7 @@ def test_facts_are_grouped_strongest_first(
     only = FactFilter([status for status in STATUSES if status in statuses], as_of)
     source = read(passages)
     places = find_stated(source.packs, only)
-    of = [source.ids[place] for place in source.packs.fact_of[places].tolist()]
-    groups = group_facts(source, of, places, limit, find_no_uses)
+    groups = group_facts(source, source.ids, source.packs.fact_of[places], places, limit, find_no_uses)
     moment = as_of or EPOCH
     for passage, _, facts in passages:
         stated = [
@@ -154,6 +154,25 @@ def test_facts_are_grouped_strongest_first(
         ]
         best = sorted(stated, key=lambda fact: (-fact.weight * fact.confidence, fact.id))[:limit]
         assert list(map(describe, groups.get(passage.id, ()))) == list(map(describe, best))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(1, 3), st.booleans()), max_size=12),
+    st.integers(1, 3),
+)
+def test_mentions_are_grouped_by_entity(found: list[tuple[int, int, int, bool]], limit: int) -> None:
+    entities, passages = ([make_id(kind, number) for number in range(6)] for kind in ("entity", "passage"))
+    of, at, counts, own = (np.array([row[n] for row in found], np.int64) for n in range(4))
+    groups = group_by_entity(entities, of, b"".join(passages), at, counts, own > 0, limit)
+    mentions = [Mention(entities[o].hex(), passages[a].hex(), count, is_own) for o, a, count, is_own in found]
+    for entity in entities:
+        best = sort_mentions(mention for mention in mentions if mention.entity_id == entity.hex())[:limit]
+        assert groups.get(entity.hex(), ()) == best
+    assert [id_ for id_, _ in groupby(groups.of)] == sorted(set(groups.of))
+
+
+def make_id(kind: str, number: int) -> bytes:
+    return bytes.fromhex(identity(kind, str(number)))
 
 
 @given(draw_passages(), st.integers(1, 3))

@@ -27,7 +27,7 @@ ONLY_SQLITE = {
         ),
     },
     "row-level security hides other collections": {"collections"},
-    "rows have a number beside their id": {"collection_row", "passage_ids", "entity_ids"},
+    "rows have a number beside their id": {"collection_row", "joined_passage_ids", "joined_entity_ids"},
     "bits replace an index of vectors": {
         *("new_block", "blocks", "resize_blocks", "all_blocks", "joined_passage_vectors", "visible_entities"),
         *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors", "expired_passages"),
@@ -59,6 +59,7 @@ ONLY_SQLITE = {
             "retracted_facts",
             "uses_of_facts",
             "vectors_of_passage_rows",
+            "packs_with_pairs",
         ),
         "staged_passages",
     },
@@ -130,7 +131,13 @@ def find_query_names(dialect: str) -> Iterator[ast.expr]:
                     yield name
                 case ast.Call(
                     func=ast.Name(
-                        "run_by_ids" | "run_by_rows" | "run_by_facts" | "run" | "run_many" | "run_without_rows"
+                        "run_by_ids"
+                        | "run_by_rows"
+                        | "run_by_facts"
+                        | "read_joined"
+                        | "run"
+                        | "run_many"
+                        | "run_without_rows"
                     ),
                     args=[_, name, *_],
                 ):

@@ -285,11 +285,12 @@ def build_pool(question: GraphQuery, chain_walk: ChainWalk, rows: CandidateRows,
     )
 
 
-def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[list[int], Places]:
+def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[Places, Places]:
     """Return the rows that belong to one of the ids, in the order of these, and the place of the id of each."""
     place_of = dict(zip(ids, range(len(ids)), strict=True))
-    rows = sorted((row for row, id_ in enumerate(of) if id_ in place_of), key=lambda row: place_of[of[row]])
-    return rows, np.array([place_of[of[row]] for row in rows], np.int64)
+    places = np.array([place_of.get(id_, -1) for id_ in of], np.int64)
+    rows = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
+    return rows, places[rows]
 
 
 def _rank_candidates(
@@ -307,8 +308,9 @@ def _rank_candidates(
         "walk": chain_walk.result.passages,
         "chain": _rank_by(pool, judgement.columns["bridge_cosine"]),
     }
+    judged = set(pool.ids)
     places = {
-        name: {s.id: Placement(name, rank, s.score, 0.0) for rank, s in enumerate(ranking, 1)}
+        name: {s.id: Placement(name, rank, s.score, 0.0) for rank, s in enumerate(ranking, 1) if s.id in judged}
         for name, ranking in rankings.items()
     }
     places["rewrite"] = dict(rewritten)

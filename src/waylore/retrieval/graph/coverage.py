@@ -5,14 +5,15 @@ of the weights of the terms that it has. A passage two hops away has few words o
 the passage that leads there lacks. No model is called.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from waylore.text import terms
+from waylore.text import split_words, terms
 from waylore.types.columns import FactColumns, Numbers
 from waylore.types.knowledge import Passage
 from waylore.types.search import TermCounts
@@ -45,16 +46,22 @@ def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactC
     rarest = sorted(counted.counts, key=lambda term: (counted.counts[term], term))[:MAX_TERMS]
     count = np.array([counted.counts[term] for term in rarest], np.float64)
     idf = np.log1p((counted.passages - count + 0.5) / (count + 0.5))
-    finder = _TermFinder(rarest)
-    titles = finder.mark([passage.title] for passage in passages)
+    titles, texts = [passage.title for passage in passages], [passage.text for passage in passages]
+    words = facts.list_words()
+    distinct = dict.fromkeys(chain(*words))
+    of_titles, of_texts, marks = np.split(
+        _mark_texts([*titles, *texts, *distinct], rarest), [len(titles), 2 * len(titles)]
+    )
+    number_of = dict(zip(distinct, range(len(distinct)), strict=True))
+    of_words = np.array([number_of[word] for word in chain(*words)], np.intp).reshape(-1, 3)
     return Coverage(
         counted,
         tuple(rarest),
         weights=idf / max(idf.sum(), 1e-9),
-        texts=finder.mark((passage.title, passage.text) for passage in passages),
-        titles=titles,
-        title_shares=titles.sum(axis=1) / [max(len({*terms(passage.title)}), 1) for passage in passages],
-        facts=finder.mark(facts.get_words(place) for place in range(facts.size)),
+        texts=np.maximum(of_titles, of_texts),
+        titles=of_titles,
+        title_shares=of_titles.sum(axis=1) / [max(len({*terms(title)}), 1) for title in titles],
+        facts=marks[of_words].max(axis=1),
     )
 
 
@@ -69,41 +76,38 @@ def join_coverage(one: Coverage, other: Coverage) -> Coverage:
     )
 
 
-class _TermFinder:
-    """Finds terms in texts, the same as `waylore.text.terms`. Of ASCII only words that may have a wanted stem count.
+def _mark_texts(texts: Sequence[str], wanted: Sequence[str]) -> Numbers:
+    """Return a row for each text, with 1 at the places of the wanted terms that it has, as `waylore.text.terms` finds.
 
-    A stem of four letters or more has the first three letters of its word, a shorter one at least the first.
+    Of ASCII only words that may have a wanted stem are stemmed: a stem of four letters or more has the first three
+    letters of its word, a shorter one at least the first.
     """
-
-    def __init__(self, wanted: Sequence[str]) -> None:
-        self._place = {term: place for place, term in enumerate(wanted)}
-        beginnings = {term[: 3 if len(term) > SHORT_STEM else 1] for term in wanted if term.isascii()}
-        self._word = re.compile(f"(?<![a-z0-9])(?:{'|'.join(sorted(beginnings)) or '(?!)'})[a-z0-9]*")
-        self._known: dict[str, set[int]] = {}
-
-    def find(self, text: str) -> set[int]:
-        """Return the places of the wanted terms in a text. Names and predicates repeat, so that each is split once."""
-        if text not in self._known:
-            plain, other = (text, []) if text.isascii() else _split_off(text)
-            words = {*self._word.findall(plain.lower()), *other}
-            self._known[text] = {self._place[t] for word in words for t in terms(word) if t in self._place}
-        return self._known[text]
-
-    def mark(self, rows: Iterable[Iterable[str]]) -> Numbers:
-        """Return a row for each group of texts, with 1 at the places of the terms that one of them has."""
-        groups = list(rows)
-        marks = np.zeros((len(groups), len(self._place)))
-        for row, texts in enumerate(groups):
-            for text in texts:
-                for place in self.find(text):
-                    marks[row, place] = 1.0
-        return marks
+    place_of = {term: place for place, term in enumerate(wanted)}
+    begun = {term[:SHORT_STEM] if len(term) > SHORT_STEM else term[0] for term in wanted}
+    words_of = list(map(_split_text, texts))
+    possible = [
+        word for word in set().union(*words_of) if word[:SHORT_STEM] in begun or word[0] in begun or not word.isascii()
+    ]
+    places_of = {word: [place_of[term] for term in _split_word(word) if term in place_of] for word in possible}
+    found = {word for word, places in places_of.items() if places}
+    marked = [(row, at) for row, words in enumerate(words_of) for word in words & found for at in places_of[word]]
+    marks = np.zeros((len(texts), len(wanted)))
+    marks[tuple(np.array(marked, np.intp).reshape(-1, 2).T)] = 1.0
+    return marks
 
 
-def _split_off(text: str) -> tuple[str, list[str]]:
-    """Return the text without the words that are not ASCII, and these words."""
+def _split_text(text: str) -> set[str]:
+    """Return the words of a text. Those that are not ASCII may still have to be split."""
+    if text.isascii():
+        return set(split_words(text))
     words = text.split()
-    return " ".join(word for word in words if word.isascii()), [word for word in words if not word.isascii()]
+    others = [word for word in words if not word.isascii()]
+    return {*split_words(" ".join([word for word in words if word.isascii()])), *others}
+
+
+@lru_cache(maxsize=65_536)
+def _split_word(word: str) -> tuple[str, ...]:
+    return tuple(terms(word))
 
 
 def compute_coverage(

@@ -207,8 +207,7 @@ def _is_possible_name(name: str) -> bool:
     words = name.split()
     if all(word in STOP_WORDS for word in words):
         return False
-    shortest = 2 if is_unspaced(name) else 3
-    return len(words) > 1 or len(name) >= shortest or not name.isalpha()
+    return len(words) > 1 or len(name) > 2 or not name.isalpha() or (len(name) == 2 and is_unspaced(name))
 
 
 def _find_nearest(query: Query, config: LinkingConfig) -> Reads[tuple[LinkedEntity, ...]]:

@@ -74,7 +74,8 @@ def facts_of_entities(
     query = "facts_of_entities_by_predicate" if predicates else "facts_of_entities"
     rows = yield from read_rows(query, entities, **bound)
     source, places, uses = _read_places(rows)
-    return packing.group_facts(source, split_ids(b"".join(row[8] for row in rows)), places, per_entity, lambda _: uses)
+    items = split_ids(b"".join(row[8] for row in rows))
+    return packing.group_facts(source, items, np.arange(len(items)), places, per_entity, lambda _: uses)
 
 
 def assertions_of_entities(
@@ -106,7 +107,7 @@ def pairs_of_entities(
     """Return the pairs of entities in the passages that mention each of them most."""
     found = yield from read_rows("pairs_of_entities", entities, **scope.bindings, cap=passages_per_entity)
     rows = {row[4]: row[4:] for row in found if row[8] is not None}
-    mentions = columns.group_by_entity((row[:4] for row in found), passages_per_entity)
+    mentions = group_by_entity(found, passages_per_entity)
     return packing.group_pairs_by_entity(packing.read_passage_packs(list(rows.values())), mentions, per_entity)
 
 
@@ -124,8 +125,8 @@ def facts_of_passages(
     bound = {**scope.bindings, **bind_fact_filter(only), "may_be_retracted": may_be_retracted}
     source, places, uses = _read_places((yield from read_rows("facts_of_passages", passages, **bound)))
     stated = np.intersect1d(packing.find_stated(source.packs, only), places)
-    of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
-    return packing.group_facts(source, of, stated, per_passage, lambda _: uses)
+    of = source.packs.fact_of[stated]
+    return packing.group_facts(source, source.ids, of, stated, per_passage, lambda _: uses)
 
 
 def _read_places(rows: Sequence[Any]) -> tuple[PassagePacks, Column, packing.Uses]:
@@ -145,7 +146,14 @@ def _read_places(rows: Sequence[Any]) -> tuple[PassagePacks, Column, packing.Use
 def passages_of_entities(scope: PostgresScope, entities: Sequence[str], *, per_entity: int) -> Steps[MentionColumns]:
     """Return the mentions of entities: first in passages about the entity, then by count."""
     found = yield from read_rows("mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    return columns.group_by_entity(found, per_entity)
+    return group_by_entity(found, per_entity)
+
+
+def group_by_entity(found: Sequence[Any], limit: int) -> MentionColumns:
+    """Group rows of mentions, which begin with entity, passage, count and `is_own`, by entity."""
+    entities, passages, counts, own, *_ = zip(*found, strict=True) if found else ((), (), (), ())
+    at, numbers, flags = np.arange(len(found)), np.array(counts, np.int64), np.array(own, np.bool_)
+    return packing.group_by_entity(entities, at, b"".join(passages), at, numbers, flags, limit)
 
 
 def entities_of_passages(scope: PostgresScope, passages: Sequence[str], *, per_passage: int) -> Steps[MentionColumns]:

@@ -21,6 +21,7 @@ from waylore.store import rows as columns
 from waylore.store import vectors as codes
 from waylore.store.checks import is_embedded
 from waylore.store.postgres.candidates.find import find_by_terms, find_near_entities, find_near_passages, has_index
+from waylore.store.postgres.fetch import group_by_entity
 from waylore.store.postgres.scope import PostgresScope
 from waylore.store.postgres.steps import (
     SQL,
@@ -106,7 +107,7 @@ def nearby(
     ids = {"ids": to_array(identity("key", key) for key in keys), "entities": to_array(filter_ids(entities))}
     bound = {**scope.bindings, **ids, "per_entity": per_entity, "cap": max_per_key + 1}
     [found] = yield [make_statement("nearby", **bound)]
-    mentions = columns.group_by_entity((row[:4] for row in found), per_entity)
+    mentions = group_by_entity(found, per_entity)
     vectors = [(passage, blob) for _, passage, _, _, blob in found if blob is not None]
     return mentions, codes.score_rows(vectors, vector) if is_near else {}
 

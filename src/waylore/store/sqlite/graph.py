@@ -17,7 +17,15 @@ from waylore.store import rows as columns
 from waylore.store.packing import PassagePacks
 from waylore.store.packs import Column
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import SqliteScope, bind_fact_filter, run_by_facts, run_by_ids, run_by_rows
+from waylore.store.sqlite.scope import (
+    SqliteScope,
+    bind_fact_filter,
+    parse_numbers,
+    read_joined,
+    run_by_facts,
+    run_by_ids,
+    run_by_rows,
+)
 from waylore.types.columns import FactColumns, MentionColumns
 from waylore.types.knowledge import Fact, Mention
 from waylore.types.search import FactFilter
@@ -41,12 +49,12 @@ def facts_of_entities(
         keys = [columns.compute_predicate_key(p) for p in dict.fromkeys(predicates)]
         bound["predicates"] = apsw.carray(np.array(keys, dtype=np.int64))
         found = run_by_ids(db, "facts_of_entities_by_predicate", entities, **bound)
-    if not found:
+    ids, of, entries = _split_groups(found, 2)
+    if not ids:
         return FactColumns()
-    source, places = _read_places(db, [place[1:] for place in found])
-    return packing.group_facts(
-        source, [id_.hex() for id_, *_ in found], places, per_entity, partial(_find_uses, db, scope.collection.row)
-    )
+    source, places = _read_places(db, entries)
+    items = packing.split_ids(b"".join(ids))
+    return packing.group_facts(source, items, of, places, per_entity, partial(_find_uses, db, scope.collection.row))
 
 
 def assertions_of_entities(
@@ -72,7 +80,7 @@ def assertions_of_entities(
     found: list[Any] = db.execute(SQL["assertions_of_series"], bound).fetchall()
     if not found:
         return FactColumns()
-    source, places = _read_places(db, found)
+    source, places = _read_places(db, np.array(found, np.int64))
     return packing.group_assertions(source, places, newest, partial(_find_uses, db, scope.collection.row))
 
 
@@ -80,24 +88,23 @@ def pairs_of_entities(
     db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int, passages_per_entity: int
 ) -> FactColumns:
     """Return the pairs of entities in the passages that mention each of them most."""
-    mentions, rows = passages_of_entities(db, scope, entities, passages_per_entity)
-    return packing.group_pairs_by_entity(
-        packing.read_passage_packs(run_by_rows(db, "packs", rows)), mentions, per_entity
-    )
+    mentions, passages = passages_of_entities(db, scope, entities, passages_per_entity)
+    found = run_by_rows(db, "packs_with_pairs", list(passages))
+    return packing.group_pairs_by_entity(packing.read_passage_packs(found), mentions, per_entity)
 
 
 def facts_of_passages(
     db: apsw.Connection, scope: SqliteScope, only: FactFilter, passages: Sequence[str], per_passage: int
 ) -> FactColumns:
     """Return the facts that these passages state, strongest first, unless one more trusted retracts them."""
-    source = _read_packs(db, scope, passages, vectors=True)
+    source = _read_packs(db, scope, passages)
     stated = packing.find_stated(source.packs, only)
     if scope.has_unconfirmed or "confirmed" not in only.statuses:
         keys = packing.compute_fact_keys(source.packs.ids[stated])
         retracted = run_by_facts(db, "retracted_facts", keys, **scope.bindings, **bind_fact_filter(only))
         stated = stated[~np.isin(keys, [key for (key,) in retracted])]
-    of = [source.ids[place] for place in source.packs.fact_of[stated].tolist()]
-    return packing.group_facts(source, of, stated, per_passage, partial(_find_uses, db, scope.collection.row))
+    of, find_uses = source.packs.fact_of[stated], partial(_find_uses, db, scope.collection.row)
+    return packing.group_facts(source, source.ids, of, stated, per_passage, find_uses)
 
 
 def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequence[str]) -> Mapping[str, Fact]:
@@ -106,7 +113,7 @@ def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequen
     found = run_by_facts(db, "facts", keys, **scope.bindings, **bind_fact_filter(only))
     if not found:
         return {}
-    source, places = _read_places(db, found)
+    source, places = _read_places(db, np.array(found, np.int64))
     read = packing.make_columns(source, source.ids, places, partial(_find_uses, db, scope.collection.row))
     made = (read.make(place) for place, id_ in enumerate(read.ids) if id_ in set(ids))
     return {fact.id: fact for fact in made}
@@ -114,19 +121,22 @@ def facts(db: apsw.Connection, scope: SqliteScope, only: FactFilter, ids: Sequen
 
 def passages_of_entities(
     db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int
-) -> tuple[MentionColumns, Column]:
-    """Return the mentions of entities, first in passages about the entity, then by count; and the passages' rows."""
-    rows = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    mentions = columns.group_by_entity((row[:4] for row in rows), per_entity)
-    row_of = {id_.hex(): row for _, id_, _, _, row in rows}
-    return mentions, np.unique(np.array([row_of[id_] for id_ in mentions.passages], np.int64))
+) -> tuple[MentionColumns, dict[int, str]]:
+    """Return the mentions of entities, first in passages about the entity, then by count; and the passages by row."""
+    found = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
+    ids, of, entries = _split_groups(found, 3)
+    rows, at = np.unique(entries[:, 0], return_inverse=True)
+    joined = read_joined(db, "joined_passage_ids", rows)
+    mentions = packing.group_by_entity(ids, of, joined, at, entries[:, 1], entries[:, 2] > 0, per_entity)
+    row_of = dict(zip(packing.split_ids(joined), rows.tolist(), strict=True))
+    return mentions, {row_of[id_]: id_ for id_ in dict.fromkeys(mentions.passages)}
 
 
 def entities_of_passages(
     db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], per_passage: int
 ) -> MentionColumns:
     """Return the entities that passages mention: first the passage's subject, then by count."""
-    source = _read_packs(db, scope, passages, vectors=False)
+    source = _read_packs(db, scope, passages)
     return packing.group_mentions(source, per_passage)
 
 
@@ -142,15 +152,29 @@ def _find_uses(db: apsw.Connection, collection: int, facts: Column) -> packing.U
     return {key: (count, last) for key, count, last in found}
 
 
-def _read_packs(db: apsw.Connection, scope: SqliteScope, passages: Sequence[str], *, vectors: bool) -> PassagePacks:
-    """Read the packs of the passages that the caller may see, by id."""
-    rows = run_by_ids(db, "packs_of_passages", passages, **scope.bindings, vectors=vectors)
-    return packing.read_passage_packs(rows)
+def _read_packs(db: apsw.Connection, scope: SqliteScope, passages: Sequence[str]) -> PassagePacks:
+    """Read the packs of the passages that the caller may see, by id. A search reads facts and mentions of the same."""
+
+    def find() -> PassagePacks:
+        return packing.read_passage_packs(run_by_ids(db, "packs_of_passages", passages, **scope.bindings))
+
+    return scope.recall(("packs", *passages), find)
 
 
-def _read_places(db: apsw.Connection, found: Sequence[tuple[int, int]]) -> tuple[PassagePacks, Column]:
+def _split_groups(found: Sequence[tuple[bytes, str | None]], width: int) -> tuple[Sequence[bytes], Column, Column]:
+    """Return the ids of groups, the place of the group of each entry, and the entries, `width` numbers each.
+
+    A group has an id and a text with all numbers of its entries, or None.
+    """
+    told = [(id_, text) for id_, text in found if text]
+    of = np.repeat(np.arange(len(told)), [text.count(",") // width + 1 for _, text in told])
+    entries = parse_numbers(",".join([text for _, text in told])).reshape(-1, width)
+    return [id_ for id_, _ in told], of, entries
+
+
+def _read_places(db: apsw.Connection, found: Column) -> tuple[PassagePacks, Column]:
     """Read the packs of passages, given by row with the place of a fact in each, and the places in the columns."""
-    of_passage, in_pack = np.array(found, np.int64).T
+    of_passage, in_pack = found.T
     rows, number = np.unique(of_passage, return_inverse=True)
     source = packing.read_passage_packs(run_by_rows(db, "packs", rows))
     return source, source.packs.find_places(number, in_pack)

@@ -5,15 +5,16 @@ words of the inverted index, so that searches filter inside it.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
+from waylore.errors import StoreError
 from waylore.store import rows as columns
 from waylore.store.bm25 import Corpus
 from waylore.store.sql import load_queries
@@ -25,6 +26,8 @@ SQL = load_queries("waylore.store.sqlite")
 Rows = npt.NDArray[np.int64]
 UNUSED_WORD = '"§"'  # a word that no passage has
 NO_STATUS = -1
+MAX_RECENT = 4  # terms of questions and packs of passages that a connection keeps for the next read
+T = TypeVar("T")
 NO_ACCESSES = np.zeros(1, dtype=np.int64)  # carray needs at least one value; no row is 0
 
 
@@ -41,10 +44,15 @@ class SqliteCollection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteScope(columns.VisibleScope):
-    """The visible part of a collection in SQLite, with the rows of the permissions."""
+    """The visible part of a collection in SQLite, with the rows of the permissions.
+
+    `recent` is what the last reads of the connection found, by the key of the filter.
+    """
 
     collection: SqliteCollection
     accesses: Rows
+    filter_key: str
+    recent: dict[tuple[Any, ...], Any]
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -55,6 +63,16 @@ class SqliteScope(columns.VisibleScope):
             "tags": json.dumps(self.tags, ensure_ascii=False) if self.tags else "[]",
             **self.turns,
         }
+
+    def recall(self, key: tuple[Any, ...], find: Callable[[], T]) -> T:
+        """Return what one of the last reads has found under a key, else find it. A write to the file ends the scope."""
+        key = (self.filter_key, self.turns["expired_by"], *key)
+        if key not in self.recent:
+            if len(self.recent) == MAX_RECENT:
+                del self.recent[next(iter(self.recent))]
+            self.recent[key] = find()
+        found: T = self.recent[key]
+        return found
 
     @property
     def match(self) -> str:
@@ -90,22 +108,28 @@ class ScopeCache:
         self._name = name
         self._version: tuple[Any, int] = (None, -1)
         self._scopes: dict[str, SqliteScope] = {}
+        self._recent: dict[tuple[Any, ...], Any] = {}
+        self._last: tuple[Filter, SqliteScope] | None = None  # the last one of this snapshot
 
     def refresh(self) -> None:
         """Start a snapshot, and forget the scopes if the file was written since the last one."""
+        self._last = None
         now = (self._db.execute(SQL["data_version"]).get, self._db.total_changes())
         if now != self._version:
             self._version = now
             self._scopes.clear()
+            self._recent.clear()
 
     def get(self, where: Filter) -> SqliteScope:
         """Return the scope of a filter in the current snapshot."""
-        key = columns.make_filter_key(where)
-        if key not in self._scopes:
-            self._scopes[key] = self._make_scope(where)
-        return self._scopes[key].hide_expired(where)
+        if self._last is None or self._last[0] is not where:
+            key = columns.make_filter_key(where)
+            if key not in self._scopes:
+                self._scopes[key] = self._make_scope(where, key)
+            self._last = (where, self._scopes[key].hide_expired(where))
+        return self._last[1]
 
-    def _make_scope(self, where: Filter) -> SqliteScope:
+    def _make_scope(self, where: Filter, key: str) -> SqliteScope:
         found = read_collection(self._db, self._name)
         bound = {"collection": found.row, "labels": columns.format_labels(where), "user": where.user}
         seen = np.array(self._db.execute(SQL["visible_accesses"], bound).fetchall(), dtype=np.int64).reshape(-1, 6)
@@ -123,6 +147,8 @@ class ScopeCache:
             has_unconfirmed=bool(self._db.execute(SQL["has_unconfirmed"], bound).get),
             is_limited=is_limited,
             first_expiry=int(seen[:, 5].min(initial=columns.NEVER)),
+            filter_key=key,
+            recent=self._recent,
         )
 
 
@@ -166,3 +192,18 @@ def run_by_facts(db: apsw.Connection, query: str, keys: Rows, **bound: Any) -> l
     if not len(keys):
         return []
     return db.execute(SQL[query], {**bound, "facts": apsw.carray(np.unique(keys))}).fetchall()
+
+
+def read_joined(db: apsw.Connection, query: str, rows: Rows) -> bytes:
+    """Run a query that joins a value of each row, in their order. Every row must have one."""
+    if not len(rows):
+        return b""
+    count, joined = db.execute(SQL[query], {"rows": apsw.carray(rows)}).get
+    if count != len(rows):
+        raise StoreError(f"{db.filename}: {query} lacks {len(rows) - count} rows: run `waylore doctor`")
+    return bytes(joined)
+
+
+def parse_numbers(joined: str | None) -> Rows:
+    """Return the numbers of a text, which are separated by commas."""
+    return np.fromstring(joined or "", dtype=np.int64, sep=",")

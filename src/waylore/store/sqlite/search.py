@@ -4,19 +4,27 @@ Words are found by FTS5 and scored by `store.bm25`. Vectors are found by their b
 `store.vectors`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
-from waylore.errors import StoreError
 from waylore.store import bm25, vectors
 from waylore.store.checks import is_embedded
+from waylore.store.packing import split_ids
 from waylore.store.rows import to_turns
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import Rows, SqliteScope, match_any, run_by_ids, run_by_rows
+from waylore.store.sqlite.scope import (
+    Rows,
+    SqliteScope,
+    match_any,
+    parse_numbers,
+    read_joined,
+    run_by_ids,
+    run_by_rows,
+)
 from waylore.text import terms
 from waylore.types.columns import TurnColumns
 from waylore.types.knowledge import Vector
@@ -44,11 +52,11 @@ def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vect
         return [() for _ in questions]
     near = _find_near(db, scope, questions, max(MIN_OF_MANY, 2 * top_k))
     rows = np.unique(np.concatenate([np.empty(0, np.int64), *near]))
-    codes = vectors.join_codes([_read_vectors(db, "passage", rows)], len(questions[0]))
+    codes = vectors.join_codes([read_joined(db, "joined_passage_vectors", rows)], len(questions[0]))
     rankings = []
     for vector, own in zip(questions, near, strict=True):
         scores = vectors.compute_cosines([codes[np.searchsorted(rows, own)].tobytes()], vector)
-        rankings.append(_rank(db, "passage", own.tolist(), scores, top_k))
+        rankings.append(_rank(db, "passage", own, scores, top_k))
     return rankings
 
 
@@ -80,11 +88,15 @@ def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: S
     return vectors.score_rows(run_by_ids(db, "vectors_of_passages", passages, **scope.bindings), vector)
 
 
-def cosines_of_rows(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Rows) -> dict[str, float]:
-    """Return the cosine similarity of passages, given by row, to a vector. The caller may see all of them."""
-    if not is_embedded(scope.collection.statistics, vector):
+def cosines_of_rows(
+    db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Mapping[int, str]
+) -> dict[str, float]:
+    """Return the cosine similarity of passages, given by row and id, to a vector. The caller may see all of them."""
+    if not passages or not is_embedded(scope.collection.statistics, vector):
         return {}
-    return vectors.score_rows(run_by_rows(db, "vectors_of_passage_rows", passages), vector)
+    [(rows, joined)] = run_by_rows(db, "vectors_of_passage_rows", list(passages))
+    near = vectors.compute_cosines([joined or b""], vector).tolist()
+    return dict(zip(map(passages.__getitem__, parse_numbers(rows).tolist()), near, strict=True))
 
 
 def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) -> Ranking:
@@ -101,7 +113,7 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
         words = match_any(str(row) for _, row, *_ in rare)
         match = f"{words} AND {scope.match}" if scope.match else words
         rows = _list_matches(db, scope, match, limit=max_postings)
-    return _rank(db, "passage", rows.tolist(), _score_words(db, scope, rows, known), top_k)
+    return _rank(db, "passage", rows, _score_words(db, scope, rows, known), top_k)
 
 
 def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Sequence[Any]) -> npt.NDArray[np.float64]:
@@ -110,17 +122,13 @@ def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Seq
         return np.zeros(0)
     lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(rows)}).get
     return bm25.score_columns(
-        _parse_numbers(lengths).astype(np.float64),
-        _parse_numbers(sizes),
+        parse_numbers(lengths).astype(np.float64),
+        parse_numbers(sizes),
         packed,
         [(row, count) for _, row, count, _ in known],
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
     )
-
-
-def _parse_numbers(joined: str | None) -> Rows:
-    return np.fromstring(joined or "", dtype=np.int64, sep=",")
 
 
 def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str]) -> dict[str, float]:
@@ -163,8 +171,8 @@ def _find_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> list[Any
     if not words:
         return []
     statement = SQL["visible_terms"] if scope.is_limited else SQL["terms"]
-    known: list[Any] = db.execute(statement, {**scope.bindings, "terms": apsw.carray(words)}).fetchall()
-    return known
+    bound = {**scope.bindings, "terms": apsw.carray(words)}
+    return scope.recall(("terms", words), lambda: db.execute(statement, bound).fetchall())
 
 
 def _choose_rarest(db: apsw.Connection, scope: SqliteScope, known: Sequence[Any], max_postings: int) -> list[Any]:
@@ -213,7 +221,9 @@ def _take_nearest_rows(db: apsw.Connection, rows: Rows, vector: Vector, wanted: 
     firsts, scanned = _compare_blocks(run_by_rows(db, "blocks_by_row", dense_blocks), vector)
     far = np.empty(len(rows), dtype=np.uint16)
     far[is_in_block] = scanned[_to_places(firsts, rows[is_in_block])]
-    far[~is_in_block] = vectors.compute_code_distances(_read_vectors(db, "passage", rows[~is_in_block]), vector)
+    far[~is_in_block] = vectors.compute_code_distances(
+        read_joined(db, "joined_passage_vectors", rows[~is_in_block]), vector
+    )
     return rows[np.flatnonzero(far < _find_end(far, wanted))[: MAX_TIE_FACTOR * wanted]]
 
 
@@ -225,8 +235,9 @@ def _take_nearest(firsts: Rows, far: npt.NDArray[np.uint16], wanted: int) -> Row
 
 def _find_end(far: npt.NDArray[np.uint16], wanted: int) -> int:
     """Return the distance below which there are `wanted` rows, or all."""
-    within = np.cumsum(np.bincount(far, minlength=vectors.DEAD_DISTANCE + 1))[: vectors.DEAD_DISTANCE]
-    return min(int(np.searchsorted(within, wanted)) + 1, int(vectors.DEAD_DISTANCE))
+    within = np.cumsum(np.bincount(far[far < vectors.DEAD_DISTANCE]))
+    place = int(np.searchsorted(within, wanted))
+    return place + 1 if place < len(within) else int(vectors.DEAD_DISTANCE)
 
 
 def _to_rows(firsts: Rows, places: npt.NDArray[np.intp]) -> Rows:
@@ -276,21 +287,11 @@ def _find_visible(
 def _rank_by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:
     if not len(rows):
         return ()
-    joined = _read_vectors(db, kind, rows)
-    return _rank(db, kind, rows.tolist(), vectors.compute_cosines([joined], vector), top_k)
+    joined = read_joined(db, f"joined_{kind}_vectors", rows)
+    return _rank(db, kind, rows, vectors.compute_cosines([joined], vector), top_k)
 
 
-def _read_vectors(db: apsw.Connection, kind: str, rows: Rows) -> bytes:
-    """Return the codes of rows, one behind the other."""
-    if not len(rows):
-        return b""
-    count, joined = db.execute(SQL[f"joined_{kind}_vectors"], {"rows": apsw.carray(rows)}).get
-    if count != len(rows):
-        raise StoreError(f"{db.filename}: {len(rows) - count} vectors of {kind} rows are missing: run `waylore doctor`")
-    return bytes(joined)
-
-
-def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArray[Any], top_k: int) -> Ranking:
+def _rank(db: apsw.Connection, kind: str, rows: Rows, scores: npt.NDArray[Any], top_k: int) -> Ranking:
     """Return the best rows, with ties broken by id.
 
     Scores are rounded, so that ties are the same on every engine.
@@ -298,12 +299,11 @@ def _rank(db: apsw.Connection, kind: str, rows: Sequence[int], scores: npt.NDArr
     if not len(rows):
         return ()
     rounded = np.round(scores.astype(np.float64), 6)
-    least = np.sort(rounded)[-min(top_k, len(rounded))]
-    kept = np.flatnonzero(rounded >= least)
-    score_of = {rows[i]: float(rounded[i]) for i in kept.tolist()}
-    ids = run_by_rows(db, f"{kind}_ids", list(score_of))
-    ranked = sorted(((-score_of[row], id_) for row, id_ in ids))
-    return tuple(Scored(id_.hex(), -score) for score, id_ in ranked[:top_k])
+    kept = np.flatnonzero(rounded >= np.sort(rounded)[-min(top_k, len(rounded))])
+    joined = read_joined(db, f"joined_{kind}_ids", rows[kept])
+    ids, halves, best = split_ids(joined), np.frombuffer(joined, ">u8").reshape(-1, 2), rounded[kept]
+    order = np.lexsort((halves[:, 1], halves[:, 0], -best))[:top_k]
+    return tuple(Scored(ids[place], score) for place, score in zip(order.tolist(), best[order].tolist(), strict=True))
 
 
 def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> Rows:
@@ -313,4 +313,4 @@ def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> R
 
 def _list_matches(db: apsw.Connection, scope: SqliteScope, match: str, *, limit: int) -> Rows:
     """Return the rows of the newest passages with these words that the filter lets through."""
-    return _parse_numbers(db.execute(SQL["match"], {**scope.turns, "match": match, "limit": limit}).get)
+    return parse_numbers(db.execute(SQL["match"], {**scope.turns, "match": match, "limit": limit}).get)

@@ -308,8 +308,8 @@ class SqliteStore:
             sharing = name_keys.find_entities_by_key(db, scope, keys, max_per_key).values()
             others = (id_ for ids in sharing if len(ids) <= max_per_key for id_ in ids)
             wanted = list(dict.fromkeys([*entities, *others]))
-            mentions, rows = graph.passages_of_entities(db, scope, wanted, per_entity)
-            return mentions, searching.cosines_of_rows(db, scope, vector, rows)
+            mentions, passages = graph.passages_of_entities(db, scope, wanted, per_entity)
+            return mentions, searching.cosines_of_rows(db, scope, vector, passages)
 
     def entities_of_passages(
         self, passages: Sequence[str], *, per_passage: int, where: Filter = NO_FILTER

@@ -294,8 +294,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: passage_rows
 SELECT id, row FROM passages WHERE collection = :collection AND id IN carray(:ids)
 
--- name: passage_ids
-SELECT row, id FROM passages WHERE row IN carray(:rows)
+-- name: joined_passage_ids
+-- All ids as one value, in the order of :rows.
+SELECT count(*), CAST(group_concat(id, '') AS BLOB)
+FROM (SELECT p.id FROM carray(:rows) i CROSS JOIN passages p ON p.row = i.value)
 
 -- name: passages
 SELECT p.row, p.id, p.document_id, p.text, p.title, p.position, p.start, p."end", p.headings,
@@ -315,7 +317,9 @@ WHERE p.access IN carray(:accesses)
   AND @is_kept(p.document) AND @is_said(p)
 
 -- name: vectors_of_passage_rows
-SELECT p.id, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value CROSS JOIN passages p ON p.row = v.row
+-- The rows of passages that have a vector, and all vectors as one value.
+SELECT group_concat(row), CAST(group_concat(vector, '') AS BLOB)
+FROM (SELECT v.row, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value)
 
 -- name: terms_of_passages
 SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
@@ -428,8 +432,9 @@ DELETE FROM terms WHERE row IN carray(:rows) AND passages <= 0
 -- name: entity_rows
 SELECT id, row FROM entities WHERE collection = :collection AND id IN carray(:ids)
 
--- name: entity_ids
-SELECT row, id FROM entities WHERE row IN carray(:rows)
+-- name: joined_entity_ids
+SELECT count(*), CAST(group_concat(id, '') AS BLOB)
+FROM (SELECT e.id FROM carray(:rows) i CROSS JOIN entities e ON e.row = i.value)
 
 -- name: insert_entity
 INSERT INTO entities (row, collection, id, sense) VALUES (?, ?, ?, ?)
@@ -558,13 +563,12 @@ SELECT c.entity, sum(c.passages) FROM entity_counts c WHERE c.entity IN carray(:
 GROUP BY c.entity
 
 -- name: mentions_of_entities
-SELECT e.id, p.id, m.count, m.is_own, m.passage
+-- The best mentions of each entity and permission as one text: the row of the passage, the count, and whether it is about the entity.
+SELECT e.id, (SELECT group_concat(m.entry) FROM (
+    SELECT n.passage || ',' || n.count || ',' || n.is_own AS entry FROM mentions n
+    WHERE n.entity = e.row AND n.access = a.value AND @is_wanted(n.passage)
+    ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap) m)
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
-CROSS JOIN mentions m ON m.entity = e.row AND m.access = a.value AND (m.is_own, m.count, m.tie, m.passage) IN (
-    SELECT n.is_own, n.count, n.tie, n.passage FROM mentions n WHERE n.entity = e.row AND n.access = a.value
-      AND @is_wanted(n.passage)
-    ORDER BY n.is_own DESC, n.count DESC, n.tie LIMIT :cap)
-CROSS JOIN passages p ON p.row = m.passage
 
 -- -------------------------------------------------------------------------------------------------- packs
 
@@ -576,24 +580,31 @@ INSERT INTO packs (row, facts, pack) VALUES (?, ?, ?)
 WITH RECURSIVE parts (part) AS (SELECT 0 UNION ALL SELECT part + 1 FROM parts WHERE (part + 1) * 1000 < length(?2))
 INSERT INTO statement_vectors (row, part, codes) SELECT ?1, part, substr(?2, 1 + part * 1000, 1000) FROM parts
 
+-- fragment: pack_columns
+-- What is read of a pack, given its passage, document and row. The vectors of its statements are one value.
+$1.id, $1.text, $2.recorded_at, $1.at, $3.pack, (
+  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = $1.row ORDER BY part) v)
+
 -- name: packs
-SELECT p.id, p.text, d.recorded_at, p.at, k.pack, (
-  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
-FROM carray(:rows) r CROSS JOIN passages p ON p.row = r.value CROSS JOIN packs k ON k.row = p.row
+SELECT @pack_columns(p, d, k)
+FROM carray(:rows) r CROSS JOIN packs k ON k.row = r.value CROSS JOIN passages p ON p.row = k.row
 CROSS JOIN documents d ON d.row = p.document ORDER BY p.row
 
+-- name: packs_with_pairs
+-- Packs whose header has a number of pairs other than 0.
+SELECT @pack_columns(p, d, k)
+FROM carray(:rows) r CROSS JOIN packs k ON k.row = r.value AND substr(k.pack, 19, 4) <> x'00000000'
+CROSS JOIN passages p ON p.row = k.row CROSS JOIN documents d ON d.row = p.document ORDER BY p.row
+
 -- name: packs_of_passages
-SELECT p.id, p.text, d.recorded_at, p.at, k.pack,
-  CASE WHEN :vectors THEN (
-  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v) END
+SELECT @pack_columns(p, d, k)
 FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
 CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.access IN carray(:accesses)
   AND @is_kept(p.document) AND @is_said(p)
 
 -- name: export_packs
-SELECT p.id, p.text, d.recorded_at, p.at, k.pack, (
-  SELECT CAST(group_concat(v.codes, '') AS BLOB) FROM (SELECT codes FROM statement_vectors WHERE row = p.row ORDER BY part) v)
+SELECT @pack_columns(p, d, k)
 FROM passages p CROSS JOIN packs k ON k.row = p.row CROSS JOIN documents d ON d.row = p.document
 WHERE p.document = :document ORDER BY p.position, p.id
 
@@ -634,26 +645,21 @@ INSERT OR IGNORE INTO edges (entity, access, strength, fact, predicate) VALUES (
 -- name: delete_edge
 DELETE FROM edges WHERE entity = ? AND access = ? AND strength = ? AND fact = ?
 
+-- fragment: strongest
+-- The places of the strongest facts as one text: the row of a passage and the place there, of the most trusted visible
+-- assertion, if it has one of :statuses. LIMIT -1 keeps SQLite from looking for that assertion twice.
+(SELECT group_concat(t.place) FROM (SELECT s.place FROM (
+    SELECT (SELECT iif(z.status IN carray(:statuses), z.passage || ',' || z.place, NULL) @most_trusted(x.fact)) AS place
+    FROM edges x WHERE $1 ORDER BY x.strength DESC, x.fact LIMIT -1) s
+  WHERE s.place IS NOT NULL LIMIT :cap) t)
+
 -- name: facts_of_entities
--- The places of facts, by their most trusted visible assertion, if it has one of :statuses.
-SELECT e.id, s.passage, s.place
+SELECT e.id, @strongest(x.entity = e.row AND x.access = a.value)
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:accesses) a
-CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
-    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.access = a.value
-      AND (SELECT z.status @most_trusted(x.fact)) IN carray(:statuses)
-    ORDER BY x.strength DESC, x.fact LIMIT :cap)
-  AND (s.source, s.strength, s.tie, s.passage) = (
-    SELECT z.source, z.strength, z.tie, z.passage @most_trusted(s.fact))
 
 -- name: facts_of_entities_by_predicate
-SELECT e.id, s.passage, s.place
+SELECT e.id, @strongest(x.entity = e.row AND x.predicate = q.value AND x.access = a.value)
 FROM carray(:ids) i CROSS JOIN entities e ON e.collection = :collection AND e.id = i.value CROSS JOIN carray(:predicates) q CROSS JOIN carray(:accesses) a
-CROSS JOIN assertions s ON s.collection = :collection AND s.fact IN (
-    SELECT x.fact FROM edges x WHERE x.entity = e.row AND x.predicate = q.value AND x.access = a.value
-      AND (SELECT z.status @most_trusted(x.fact)) IN carray(:statuses)
-    ORDER BY x.strength DESC, x.fact LIMIT :cap)
-  AND (s.source, s.strength, s.tie, s.passage) = (
-    SELECT z.source, z.strength, z.tie, z.passage @most_trusted(s.fact))
 
 -- name: assertions_of_series
 -- The places of the newest assertions that began by a time, unless the most trusted visible one retracts the fact. By its key

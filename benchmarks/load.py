@@ -78,7 +78,7 @@ def measure_load(server: Server, folder: Path, model: Path | None, name: str, op
     """Measure a run of the command."""
     embedding = {"PROVIDER": "fastembed", "PATH": str(model)} if model else {"PROVIDER": "hashing"}
     settings = {f"WAYLORE_EMBEDDING_{key}": value for key, value in embedding.items()}
-    url = create_database(server, "".join(filter(str.isalnum, name)))
+    url = create_database(server, "".join(filter(str.isalnum, name)).lower())
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as here:
         done = subprocess.run(

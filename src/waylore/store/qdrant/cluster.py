@@ -25,7 +25,7 @@ HTTP_ERRORS, HTTP_SERVER_ERRORS = 400, 500
 class Cluster:
     """A Qdrant cluster, given by the URLs of its peers, separated by commas.
 
-    An API key is the password of a URL: `https://:KEY@host:6333`.
+    An API key is the password of a URL.
     """
 
     def __init__(self, url: str) -> None:

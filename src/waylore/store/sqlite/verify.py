@@ -151,7 +151,8 @@ def _check_codes(db: apsw.Connection) -> Iterator[str]:
         is_live = np.unpackbits(np.frombuffer(live, dtype=np.uint8)).astype(bool)
         has_bits = np.frombuffer(bits, dtype=np.uint64).reshape(-1, vectors.BLOCK_ROWS).any(axis=0)
         rows = block * vectors.BLOCK_ROWS + np.flatnonzero(is_live)
-        wrong += len(rows) - len(run_by_rows(db, f"{kind}_ids", rows)) + int((has_bits & ~is_live).sum())
+        found = sum(count for count, _ in run_by_rows(db, f"joined_{kind}_ids", rows))
+        wrong += len(rows) - found + int((has_bits & ~is_live).sum())
     if wrong:
         yield f"{wrong} codes have no passage or entity"
 

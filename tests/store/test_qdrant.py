@@ -35,7 +35,6 @@ from waylore.store.qdrant.points import Point, make_point_id, read_point_id
 from waylore.store.qdrant.queries import CandidateQuery, IndexPlace, Target, VisibleItems
 from waylore.store.receipts import record_as
 from waylore.store.sqlite.store import SqliteStore
-from waylore.store.vectors import to_int8
 from waylore.surfaces.checks.index import check_index
 from waylore.surfaces.cli.app import app
 from waylore.surfaces.telemetry.metrics import Metrics
@@ -349,37 +348,12 @@ def test_search_without_the_index_says_so_and_forgetting_waits(
         assert store.find_remains(receipt) == ()
 
 
-@pytest.mark.full
-def test_forgotten_vectors_leave_the_files(own_qdrant: QdrantServer) -> None:
-    """Qdrant marks removed points. `compact` rewrites its files, and later changes replace the log."""
-    name, documents = make_name("vectors"), [page(f"falcon {n} {WORDS[n % 12]}") for n in range(300)]
-    create_index(name, qdrant=own_qdrant.url)
-    with closing(PostgresStore(get_server_url(), name)) as store:
-        store.write(documents, author=OWNER, model=MODEL)
-        wait_until(lambda: store._feeder.feed_once().is_done)
-        vector = documents[7].passages[0].vector
-        assert vector is not None
-        codes = np.frombuffer(to_int8(vector), dtype=np.int8).astype(np.float32)
-        halves = (codes / np.linalg.norm(codes)).astype(np.float16).tobytes()
-        point = bytes.fromhex(make_point_id(read_place(store).tenant, documents[7].passages[0].id))
-        wait_until(lambda: halves in read_files(own_qdrant) and point in read_files(own_qdrant))
-        store.forget([documents[7].document.id], author=OWNER)
-        store.compact()
-        assert halves not in read_files(own_qdrant, without_log=True)
-        assert point not in read_files(own_qdrant, without_log=True)
-        others = [Point(id=identity(str(n)), accesses=[1], codes=bytes([n % 128]) * 64) for n in range(500)]
-        with closing(QdrantIndex(own_qdrant.url)) as index:
-            for _ in range(60):
-                index.put(read_place(store), others)
-        wait_until(lambda: point not in read_files(own_qdrant))
-
-
-def read_files(server: QdrantServer, *, without_log: bool = False) -> bytes:
+def read_files(server: QdrantServer) -> bytes:
     """Return all bytes of the files of a server, which may change meanwhile."""
     found = b""
     for file in server.storage.rglob("*"):
         with suppress(OSError):
-            if file.is_file() and not (without_log and "wal" in file.parts):
+            if file.is_file():
                 found += file.read_bytes()
     return found
 

@@ -37,9 +37,9 @@ def test_lost_peer_is_replaced_and_comes_back() -> None:
         assert search_all(store, "falcon harbour", Filter()) == expected
         peers[0].kill()
         for n in range(10):
-            store.write([page(f"lantern {n}")], author=OWNER, model=MODEL)
+            store.write([page(f"zeppelin {n}")], author=OWNER, model=MODEL)
             with partial_answers() as left_out:
-                assert len(store.lexical("lantern", top_k=99)) == n + 1
+                assert len(store.lexical("zeppelin", top_k=99)) == n + 1
             assert not left_out  # another peer has answered
         wait_until(lambda: admin.read_status().pending == 0, seconds=240)
         peers[0].start()
@@ -56,7 +56,7 @@ def is_equal_everywhere(store: PostgresStore) -> bool:
         index._cluster._preferred = number
         with partial_answers() as left_out:
             try:
-                answers.append(search_all(store, "falcon lantern", Filter()))
+                answers.append(search_all(store, "falcon zeppelin", Filter()))
             except StoreUnavailable:
                 return False
         if left_out or index._cluster._preferred != number:

@@ -160,15 +160,9 @@ class PostgresStore:
         return *stored, *self._feeder.find_remains(receipt)
 
     def compact(self) -> None:
-        """Rewrite all tables without unused bytes, and the files of the index, if there is one.
-
-        Only the owner of the tables may; other connections wait meanwhile.
-        """
+        """Rewrite all tables without unused bytes. Only their owner may; other connections wait meanwhile."""
         with translate_errors(self._url), closing(self._server.connect_session()) as db:
             verifying.compact(db)
-        index = self._read_snapshot(self._collection).index
-        if index:
-            self._indexes.open(index.url).compact()
 
     def count_uses(self, *, passages: Sequence[str] = (), facts: Sequence[str] = (), at: datetime) -> None:
         """Count one use for each time that an item is named. The collection's version stays the same."""

@@ -5,14 +5,12 @@ and the permissions of the caller, in its filter. The weights of words come from
 words (its modifier IDF) is not used, because it would count passages of other tenants and hidden ones.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from waylore.deadline import check_deadline
 from waylore.store.qdrant.cluster import Cluster
 from waylore.store.qdrant.points import Point, make_point_id, place_terms, read_point_id, weigh_terms
 from waylore.store.qdrant.queries import (
@@ -28,10 +26,7 @@ PREFIX = "waylore_"  # of the names of our collections
 SEARCH_WIDTH = 400  # hnsw_ef: candidates of a search by the graph of vectors
 LINKS = 16  # of a vector in the graph of its tenant
 HTTP_NOT_FOUND, HTTP_CONFLICT = 404, 409
-IDLE_SECONDS = 6.0  # without work of the optimizer, after which it is done; it looks for work every five seconds
 Json = dict[str, Any]
-VACUUM_ALL: Json = {"deleted_threshold": 1e-6, "vacuum_min_vector_number": 100}
-VACUUM_SOME: Json = {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1_000}  # Qdrant's defaults
 EQUAL: Json = {"type": "integer", "lookup": True, "range": False}
 ORDERED: Json = {"type": "integer", "lookup": False, "range": True}
 FIELDS: Mapping[str, Json] = {  # that filters compare
@@ -101,18 +96,6 @@ class QdrantIndex:
             self._cluster.send("PUT", f"{path}/index?wait=true", body)
         self._prepared.add(path)
 
-    def compact(self) -> None:
-        """Let the cluster rewrite its files without removed points, and wait until it has.
-
-        Its log keeps them until later changes have filled it.
-        """
-        for path in self._list_paths():
-            self._cluster.send("PATCH", path, {"optimizers_config": VACUUM_ALL})
-            try:
-                self._wait_for_optimizer(path)
-            finally:
-                self._cluster.send("PATCH", path, {"optimizers_config": VACUUM_SOME})
-
     def close(self) -> None:
         """Close every connection."""
         self._cluster.close()
@@ -134,15 +117,6 @@ class QdrantIndex:
         """Return the paths of all of our collections of Qdrant."""
         known = self._cluster.send("GET", "/collections")["collections"]
         return sorted(f"/collections/{one['name']}" for one in known if one["name"].startswith(PREFIX))
-
-    def _wait_for_optimizer(self, path: str) -> None:
-        """Wait until the optimizer has had nothing to do for a while: it does not say when it begins."""
-        idle_since = time.monotonic()
-        while time.monotonic() < idle_since + IDLE_SECONDS:
-            check_deadline()
-            time.sleep(IDLE_SECONDS / 20)
-            if self._cluster.send("GET", path)["status"] != "green":
-                idle_since = time.monotonic()
 
 
 def name_collection(dimension: int) -> str:

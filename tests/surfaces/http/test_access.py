@@ -143,7 +143,7 @@ async def test_hidden_collection_looks_like_missing_one(world: World) -> None:
 
 async def test_scope_allows_itself_and_smaller_scopes(world: World) -> None:
     writing = {"addDocument", "addFacts", "rememberMessages", "forgetDocument", "forgetDocuments", "verifyReceipt"}
-    writing |= {"uploadFile", "importFile", "cancelJob"}
+    writing |= {"uploadFile", "importFile", "cancelJob", "markDistinct"}
     ruling = {"putCollection", "deleteCollection", "startJob", "auditCollection"} | OF_KEYS
     ruling |= {"quarantineAuthor", "releaseAuthor", "forgetQuarantined", "listQuarantined"}
     for scope in ("read", "write"):

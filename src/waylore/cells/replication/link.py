@@ -25,7 +25,7 @@ CONNECT_SECONDS = 10
 POLL_SECONDS = 0.02
 STUCK_SECONDS = 120.0  # without progress of the new cell, after which a move fails
 NO_CONNECTION = ("08000", "08001", "08004", "08006", "2F003")  # the last one: a password is required
-RUN_AS_OWNER = 160000  # version from which a subscription must be told to work as its owner
+RUN_AS_VERSION = 160000  # version from which a subscription must be told to work as its owner
 
 
 class CannotReplicate(Exception):
@@ -128,7 +128,7 @@ def create_publication(link: ReplicationLink) -> None:
 def create_subscription(link: ReplicationLink) -> None:
     """Let the new cell subscribe, but not yet follow. Raise CannotReplicate if it cannot reach the old cell."""
     _, _, is_superuser, _, _ = run(link.target, "rights").fetchone()
-    more = ", run_as_owner = true" if link.target.info.server_version >= RUN_AS_OWNER else ""
+    more = ", run_as_owner = true" if link.target.info.server_version >= RUN_AS_VERSION else ""
     connection = make_conninfo(link.source_url, connect_timeout=CONNECT_SECONDS, application_name=link.name)
     try:
         with link.target.transaction():

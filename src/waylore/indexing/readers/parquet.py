@@ -13,15 +13,24 @@ ROWS = 256  # read at a time
 
 def read_parquet(source: Source) -> Iterator[Reading | Skipped]:
     """Read each row as a document. Times are written as text; bytes are left out."""
-    parquet = require_library("pyarrow.parquet", "parquet")
-    number = source.first_row
-    with parquet.ParquetFile(source.path) as file:
-        for batch in file.iter_batches(batch_size=ROWS, use_threads=False):
-            for row in batch.to_pylist():
-                yield from read_row(source, f"row={number}", _to_plain(row))
-                number += 1
-    if number == source.first_row:
+    number = source.first_row - 1
+    for number, row in enumerate(_read_rows(source), source.first_row):
+        yield from read_row(source, f"row={number}", _to_plain(row))
+    if number == source.first_row - 1:
         raise ReadError("it is empty")
+
+
+def _read_rows(source: Source) -> Iterator[Any]:
+    parquet = require_library("pyarrow.parquet", "parquet")
+    arrow = require_library("pyarrow", "parquet")
+    if not source.path.stat().st_size:
+        raise ReadError("it is empty")
+    try:
+        with parquet.ParquetFile(source.path) as file:
+            for batch in file.iter_batches(batch_size=ROWS, use_threads=False):
+                yield from batch.to_pylist()
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise ReadError(f"it is no Parquet file, or damaged: {error}") from error
 
 
 def _to_plain(value: Any) -> Any:

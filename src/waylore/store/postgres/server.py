@@ -249,7 +249,7 @@ def _begin(server: Server, collection: int, lock: str) -> tuple[ExitStack, Conne
         stack.enter_context(_detect_loss(db))
         stack.enter_context(db.pipeline())
         server.begin(db, "begin", collection)
-        [(_, is_read_only)] = db.execute(SQL[lock], {"collection": collection}).fetchall()
+        [(*_, is_read_only)] = db.execute(SQL[lock], {"collection": collection}).fetchall()
         if is_read_only:
             raise ReadOnlyServer("another server may have become the primary")
         return stack.pop_all(), db

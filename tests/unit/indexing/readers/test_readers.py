@@ -253,7 +253,7 @@ IN_PARTS = (
     ".ndjson",
     ".csv",
     ".tsv",
-    *(".rst", ".org", ".mbox"),
+    *(".rst", ".org", ".mbox", ".parquet"),
     *(s for s, reader in READERS.items() if reader in (READERS[".txt"], READERS[".md"])),
 )
 

@@ -1103,10 +1103,11 @@ ON CONFLICT (collection, kind, id, access) DO UPDATE SET version = excluded.vers
 
 -- name: lock_feed
 -- One process at a time sends changes to the index, so that an older state cannot replace a newer one there.
-SELECT pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4)
+SELECT pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4), current_setting('transaction_read_only')::bool
 
 -- name: lock_feed_soon
-SELECT set_config('lock_timeout', '5s', true), pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4)
+SELECT set_config('lock_timeout', '5s', true), pg_advisory_xact_lock(2003789430, (%(collection)s::int8 & 2147483647)::int4),
+  current_setting('transaction_read_only')::bool
 
 -- name: next_changes
 SELECT kind, id, access, version FROM outbox WHERE collection = %(collection)s ORDER BY version LIMIT %(limit)s

@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown model {', '.join(sorted(unknown))}; use one of {', '.join(WEIGHTS)}")
     if options.list:
         for name, weights in WEIGHTS.items():
-            print(f"{name:12}{weights.carriers[0]}")
+            print(f"{name:14}{weights.carriers[0]}")
         return 0
     try:
         for name in options.names or DEFAULTS:

@@ -139,6 +139,7 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
         newest = {
             "waylore": [("backup",), ("audit",), ("weights",), ("narrow_rows",), ("outbox",)],
             "waylore_service": [("backup",), ("audit",)],
+            "waylore_cells": [("backup",), ("bytes",)],
         }.get(new, [("backup",)])
         assert recorded == [(f"renamed from {schema}",), ("initial",), *later.get(new, []), *newest]
         assert rows(url, f"SELECT count(*) FROM {new}.migrations WHERE number > 0 AND checksum = ''") == [(0,)]

@@ -54,7 +54,7 @@ def test_every_model_is_pinned_to_an_exact_version() -> None:
     assert all(read_pins(name) for name in WEIGHTS)
     assert {line.split()[1].split("/")[0] for line in models.PINS.split("\n") if line} == {*WEIGHTS}
     carriers = [carrier for weights in WEIGHTS.values() for carrier in weights.carriers]
-    assert all(re.fullmatch(r"[\w-]+(==|@)\d+\.\d+\.\d+", carrier) for carrier in carriers)
+    assert all(re.fullmatch(r"(@[\w-]+/)?[\w-]+(==|@)\d+\.\d+\.\d+", carrier) for carrier in carriers)
 
 
 def test_what_we_write_ourselves_matches_its_pin() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tools.waiting import HANG_SECONDS, wait_until
 
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
+from store.drawn import WORDS, DrawnPage, draw_pages, filters
 from store.earlier_schema import UNDO_LATEST, restore_tables
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
@@ -34,7 +35,6 @@ from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
 EMPTY_RECEIPT = Receipt()
-WORDS = "mill falcon harbour lantern river anvil orchard violin glacier saddle comet parsley".split()
 
 
 class TestPostgres(StoreConformance):
@@ -58,29 +58,13 @@ def run_as_superuser(sql: str, *bound: object, url: str | None = None) -> list[t
 
 # -- same ranking as SQLite ----------------------------------------------------------------------------
 
-pages = st.lists(
-    st.builds(
-        lambda words, labels, lang: (" ".join(words), labels, {"lang": lang} if lang else {}),
-        st.lists(st.sampled_from(WORDS), min_size=1, max_size=9),
-        st.sampled_from([(), (), ("red",), ("blue", "red")]),
-        st.sampled_from(["", "en", "fr"]),
-    ),
-    min_size=1,
-    max_size=30,
-)
-filters = st.builds(
-    Filter,
-    labels=st.sampled_from([None, frozenset({"red"}), frozenset()]),
-    metadata=st.sampled_from([{}, {}, {"lang": "en"}, {"lang": ["en", "fr"]}]),
-)
-
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pages=pages, asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), where=filters)
+@given(pages=draw_pages(30), asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), where=filters)
 def test_words_and_vectors_rank_as_on_sqlite(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
-    pages: Sequence[tuple[str, tuple[str, ...], dict[str, str]]],
+    pages: Sequence[DrawnPage],
     asked: list[str],
     where: Filter,
 ) -> None:

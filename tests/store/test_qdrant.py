@@ -21,6 +21,7 @@ from tools.waiting import wait_until
 from typer.testing import CliRunner
 
 from databases import get_server_url, make_name, open_collections, start_shared_qdrant
+from store.drawn import WORDS, DrawnPage, draw_pages, filters
 from store.indexed import FedStore, create_index, open_new
 from waylore import Filter, Waylore
 from waylore.errors import ConfigError, NotFound
@@ -56,22 +57,6 @@ from waylore.testing.world import (
 from waylore.types.author import OWNER
 from waylore.types.identity import identity
 
-WORDS = "mill falcon harbour lantern river anvil orchard violin glacier saddle comet parsley".split()
-pages = st.lists(
-    st.builds(
-        lambda words, labels, lang: (" ".join(words), labels, {"lang": lang} if lang else {}),
-        st.lists(st.sampled_from(WORDS), min_size=1, max_size=9),
-        st.sampled_from([(), (), ("red",), ("blue", "red")]),
-        st.sampled_from(["", "en", "fr"]),
-    ),
-    min_size=1,
-    max_size=20,
-)
-filters = st.builds(
-    Filter,
-    labels=st.sampled_from([None, frozenset({"red"}), frozenset()]),
-    metadata=st.sampled_from([{}, {}, {"lang": "en"}, {"lang": ["en", "fr"]}]),
-)
 questions = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 
 
@@ -109,10 +94,10 @@ def search_all(store: PostgresStore | SqliteStore, query: str, where: Filter) ->
 
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pages=pages, query=questions, where=filters)
+@given(pages=draw_pages(20), query=questions, where=filters)
 def test_index_ranks_as_sqlite(
     tmp_path_factory: pytest.TempPathFactory,
-    pages: Sequence[tuple[str, tuple[str, ...], dict[str, str]]],
+    pages: Sequence[DrawnPage],
     query: str,
     where: Filter,
 ) -> None:
@@ -134,10 +119,8 @@ def test_index_ranks_as_sqlite(
 
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pages=pages, query=questions, labels=st.sampled_from([frozenset[str](), frozenset({"blue"})]))
-def test_hidden_documents_change_nothing(
-    pages: Sequence[tuple[str, tuple[str, ...], dict[str, str]]], query: str, labels: frozenset[str]
-) -> None:
+@given(pages=draw_pages(20), query=questions, labels=st.sampled_from([frozenset[str](), frozenset({"blue"})]))
+def test_hidden_documents_change_nothing(pages: Sequence[DrawnPage], query: str, labels: frozenset[str]) -> None:
     """Scores too: the index counts no words of hidden passages."""
     where = Filter(labels=labels)
     documents = [page(t, labels=ls, metadata=m, uri=str(i)) for i, (t, ls, m) in enumerate(pages)]

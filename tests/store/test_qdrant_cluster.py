@@ -7,7 +7,8 @@ from tools.qdrant.server import start_cluster
 from tools.waiting import wait_until
 
 from databases import get_server_url, make_name
-from store.test_qdrant import WORDS, search_all
+from store.drawn import WORDS
+from store.test_qdrant import search_all
 from waylore import Filter
 from waylore.errors import StoreUnavailable
 from waylore.store.partial import partial_answers

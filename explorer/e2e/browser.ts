@@ -7,10 +7,14 @@ import { createRequire } from "node:module";
 
 import { type Browser, type BrowserContextOptions, type Page, chromium } from "playwright-core";
 
-const OPTIONS = [
-  "--no-sandbox --disable-background-networking --disable-component-update --disable-sync --no-first-run",
-  "--disable-quic --no-proxy-server --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist",
-].flatMap((words) => words.split(" "));
+const OPTIONS =
+  "--no-sandbox --disable-background-networking --disable-component-update --disable-sync --no-first-run --disable-quic --no-proxy-server";
+const GRAPHICS = {
+  gpu: "--use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist", // everything on a graphics card, which SwiftShader plays
+  software: "--enable-unsafe-swiftshader", // what Chromium chooses without a graphics card, and WebGL
+  none: "--disable-3d-apis", // no WebGL, as Chromium's default is without a graphics card
+};
+export type Graphics = keyof typeof GRAPHICS;
 const OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1";
 const WAIT = 120_000; // for a browser on a busy machine
 
@@ -18,9 +22,10 @@ export function readScene<T>(): T {
   return JSON.parse(readFileSync(process.env["WAYLORE_SCENE"] ?? "", "utf-8")) as T;
 }
 
-export function startBrowser(): Promise<Browser> {
+export function startBrowser(graphics: Graphics = "gpu"): Promise<Browser> {
   const executablePath = process.env["WAYLORE_CHROMIUM"] ?? "/usr/bin/chromium";
-  return chromium.launch({ executablePath, args: [...OPTIONS, OFFLINE], timeout: WAIT });
+  const args = [...`${OPTIONS} ${GRAPHICS[graphics]}`.split(" "), OFFLINE];
+  return chromium.launch({ executablePath, args, timeout: WAIT });
 }
 
 export interface Opened {

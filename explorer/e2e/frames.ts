@@ -1,9 +1,9 @@
-// Measure frames per second of the Graph view while it is dragged with the mouse, beside the same drawing without names.
+// Measure frames per second of the Graph view while it is dragged with the mouse, beside an empty canvas.
 // Prints JSON. `python -m benchmarks.frames` starts a service, writes the scene and runs this.
 
 import type { Page } from "playwright-core";
 
-import { openPage, readScene, startBrowser } from "./browser.js";
+import { type Graphics, openPage, readScene, startBrowser } from "./browser.js";
 
 interface Scene {
   url: string;
@@ -11,14 +11,15 @@ interface Scene {
   rounds: number;
   seconds: number; // of each measurement
   width: number;
-  bare: boolean; // whether a canvas that nothing is drawn on is measured too
+  reach: number; // of a circle of the mouse, as a share of half the drawing
+  graphics: Graphics;
 }
 
 interface Round {
   nodes: number;
   drawn: number; // frames per second
-  empty: number; // of the same drawing with two names
-  bare: number; // of a canvas that nothing is drawn on
+  moved: number; // of an empty canvas that the browser moves with the mouse
+  empty: number; // of an empty canvas that stays
 }
 
 const scene = readScene<Scene>();
@@ -48,66 +49,67 @@ function makeRelated(size: number): object {
   return { name: "Name 0", entities: [makeEntity(0)], candidates: [], similar: [], facts, ...counts };
 }
 
-/** Drag the canvas in circles for a while, and return the frames per second. */
+/** Drag the drawing in circles for a while, and return the frames per second. */
 async function drag(page: Page): Promise<number> {
   const box = (await page.locator(".canvas").boundingBox())!;
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-  await page.mouse.move(x + 60, y);
+  const [across, down] = [(scene.reach * box.width) / 2, (scene.reach * box.height) / 2];
+  await page.mouse.move(x + across, y);
   await page.mouse.down();
-  const count = page.evaluate(
-    (milliseconds) =>
-      new Promise<number>((done) => {
-        const began = performance.now();
-        let frames = 0;
-        const next = () => {
-          frames += 1;
-          const passed = performance.now() - began;
-          if (passed < milliseconds) requestAnimationFrame(next);
-          else done((1000 * frames) / passed);
-        };
-        requestAnimationFrame(next);
-      }),
-    1000 * scene.seconds,
-  );
+  const count = page.evaluate(countFrames, 1000 * scene.seconds);
   let [isOver, angle] = [false, 0];
   void count.then(() => (isOver = true));
   while (!isOver) {
     angle += 0.15;
-    await page.mouse.move(x + 60 * Math.cos(angle), y + 60 * Math.sin(angle));
+    await page.mouse.move(x + across * Math.cos(angle), y + down * Math.sin(angle));
   }
   await page.mouse.up();
   return count;
 }
 
-/** Put an empty canvas in the place of the drawing. */
-function clear(page: Page): Promise<void> {
-  return page.evaluate(() => {
-    const place = document.querySelector(".canvas")!;
-    const empty = document.createElement("canvas");
-    [empty.width, empty.height] = [place.clientWidth, place.clientHeight];
-    place.replaceChildren(empty);
+function countFrames(milliseconds: number): Promise<number> {
+  return new Promise((done) => {
+    const began = performance.now();
+    let frames = 0;
+    const next = () => {
+      frames += 1;
+      const passed = performance.now() - began;
+      if (passed < milliseconds) requestAnimationFrame(next);
+      else done((1000 * frames) / passed);
+    };
+    requestAnimationFrame(next);
   });
 }
 
-async function measure(nodes: number): Promise<Round> {
-  const [drawn, bare] = await measureDrawing(nodes);
-  const [empty] = await measureDrawing(2);
-  return { nodes, drawn, empty, bare };
+/** Put an empty canvas in the place of the drawing, which moves with the mouse or stays. */
+function clear(page: Page, isMoved: boolean): Promise<void> {
+  return page.evaluate((isMoved) => {
+    const place = document.querySelector<HTMLElement>(".canvas")!.cloneNode() as HTMLElement; // nobody listens to it
+    document.querySelector(".canvas")!.replaceWith(place);
+    const empty = document.createElement("canvas");
+    [empty.width, empty.height] = [place.clientWidth, place.clientHeight];
+    empty.style.willChange = "transform";
+    if (isMoved)
+      onmousemove = ({ clientX, clientY }) => (empty.style.transform = `translate(${clientX - 500}px, ${clientY - 500}px)`);
+    place.replaceChildren(empty);
+  }, isMoved);
 }
 
-/** Return the frames per second of a drawing, and of an empty canvas in its place. */
-async function measureDrawing(size: number): Promise<[number, number]> {
+async function measure(nodes: number): Promise<Round> {
   const viewport = { width: scene.width, height: 900 };
   const { page } = await openPage(browser, scene.url, "", { viewport });
-  await page.route("**/related?*", (route) => route.fulfill({ json: makeRelated(size) }));
-  await page.goto(`${scene.url}/#/graph?entity=Name+0&nodes=${size}`);
+  await page.route("**/related?*", (route) => route.fulfill({ json: makeRelated(nodes) }));
+  await page.goto(`${scene.url}/#/graph?entity=Name+0&nodes=${nodes}`);
   await page.waitForSelector(".canvas[data-settled]", { timeout: 600_000 }); // thousands of names take minutes
   await page.evaluate(() => document.querySelector(".told .tree")?.remove()); // the list is not measured
+  await page.waitForTimeout(2_000); // until what was queued is drawn
   const drawn = await drag(page);
-  if (scene.bare) await clear(page);
-  const bare = scene.bare ? await drag(page) : 0;
+  await clear(page, false);
+  const empty = await drag(page);
+  await clear(page, true);
+  const moved = await drag(page);
   await page.context().close();
-  return [drawn, bare];
+  return { nodes, drawn, moved, empty };
 }
 
 async function readRenderer(): Promise<string> {
@@ -121,7 +123,7 @@ async function readRenderer(): Promise<string> {
   return name;
 }
 
-const browser = await startBrowser();
+const browser = await startBrowser(scene.graphics);
 const rounds: Round[] = [];
 for (let round = 0; round < scene.rounds; round++) for (const size of scene.sizes) rounds.push(await measure(size));
 console.log(JSON.stringify({ renderer: await readRenderer(), rounds }));

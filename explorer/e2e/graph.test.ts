@@ -131,7 +131,7 @@ async function findLabels(page: Page): Promise<Array<[number, number]>> {
     const { left, top, width } = canvas.getBoundingClientRect();
     const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
     const scale = canvas.width / width;
-    const isInk = (x: number, y: number) => data[4 * (y * canvas.width + x) + 3]! > 100;
+    const isInk = (x: number, y: number) => data[4 * (y * canvas.width + x) + 3]! > 100 && data[4 * (y * canvas.width + x)]! < 100;
     const isColumn = (x: number, y: number) => Array.from({ length: 14 }, (_, row) => y + row).some((row) => isInk(x, row));
     const found: Array<[number, number]> = [];
     for (let y = 0; y < canvas.height; y++)
@@ -142,6 +142,94 @@ async function findLabels(page: Page): Promise<Array<[number, number]>> {
         found.push([first, y]);
       }
     return found.map(([x, y]): [number, number] => [left + x / scale - 10, top + y / scale + 6]);
+  });
+}
+
+test("the drawing follows the mouse with its lines and labels, and a drag chooses no name", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await show(page, { entity: "lanternfish" });
+  await page.waitForFunction(() => document.querySelector(".canvas[data-settled]"));
+  const before = await findLabels(page);
+  const [x, y] = before[0]!;
+  await page.mouse.move(x, y); // on a name
+  await page.mouse.down();
+  await page.mouse.move(x + 60, y + 30, { steps: 5 });
+  assert.ok((await countInk(page, ".picture")) > 500);
+  await page.mouse.up();
+  assert.equal(await page.locator(".picture").count(), 0);
+  assert.ok(!page.url().includes("more="));
+  const after = await findLabels(page);
+  assert.ok(after.some(([a, b]) => Math.abs(a - x - 60) < 3 && Math.abs(b - y - 30) < 3), `${before} ${after}`);
+  await close();
+});
+
+/** Return how many pixels of a canvas differ from its corner. */
+function countInk(page: Page, selector: string): Promise<number> {
+  return page.locator(selector).evaluate((canvas: HTMLCanvasElement) => {
+    const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+    const pixels = new Uint32Array(data.buffer);
+    return pixels.filter((pixel) => pixel !== pixels[0]).length;
+  });
+}
+
+test("on a phone no name ends outside of the drawing", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key, { viewport: { width: 390, height: 844 } });
+  await show(page, { entity: "lanternfish" });
+  await page.waitForFunction(() => document.querySelector(".canvas[data-settled]"));
+  const edges = await page.locator(".sigma-labels").evaluate((canvas: HTMLCanvasElement) => {
+    const isEmpty = (x: number, width: number) =>
+      canvas.getContext("2d")!.getImageData(x, 0, width, canvas.height).data.every((part) => part === 0);
+    return [isEmpty(0, 2), isEmpty(canvas.width - 2, 2), !isEmpty(0, canvas.width)];
+  });
+  assert.deepEqual(edges, [true, true, true]);
+  await close();
+});
+
+test("is drawn without WebGL too: dragged, zoomed and clicked", async () => {
+  const plain = await startBrowser("none");
+  const { page, close } = await openPage(plain, scene.url, scene.key);
+  await show(page, { entity: "lanternfish" });
+  await page.waitForFunction(() => document.querySelector(".canvas[data-settled]"));
+  assert.equal(await page.locator(".sigma-nodes").count(), 0);
+  const [x, y] = (await findDots(page))[0]!;
+  const empty = (await page.locator(".canvas").boundingBox())!;
+  await page.mouse.move(empty.x + 5, empty.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(empty.x + 45, empty.y + 25, { steps: 4 });
+  await page.mouse.up();
+  const moved = await findDots(page);
+  assert.ok(moved.some(([a, b]) => Math.abs(a - x - 40) < 3 && Math.abs(b - y - 20) < 3), `${x} ${y}: ${moved}`);
+  const spread = (dots: Array<[number, number]>) => Math.max(...dots.map(([a]) => a)) - Math.min(...dots.map(([a]) => a));
+  await page.mouse.move(empty.x + empty.width / 2, empty.y + empty.height / 2);
+  await page.mouse.wheel(0, 100);
+  assert.ok(spread(await findDots(page)) < 0.9 * spread(moved));
+  for (const [a, b] of await findDots(page)) {
+    await page.mouse.click(a, b);
+    if (page.url().includes("more=")) break;
+  }
+  assert.match(page.url(), /more=/);
+  await page.waitForFunction(() => document.querySelectorAll(".told h2").length === 2);
+  await close();
+  await plain.close();
+});
+
+/** Return the middles of drawn names: squares of the colour of ink that are wider than a letter. */
+async function findDots(page: Page): Promise<Array<[number, number]>> {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  return page.evaluate(() => {
+    const canvas = document.querySelector<HTMLCanvasElement>(".canvas canvas")!;
+    const { left, top } = canvas.getBoundingClientRect();
+    const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+    const ink = getComputedStyle(document.body).color.match(/\d+/g)!.map(Number);
+    const isInk = (x: number, y: number) => [0, 1, 2].every((part) => data[4 * (y * canvas.width + x) + part] === ink[part]);
+    const square = Array.from({ length: 81 }, (_, index) => [(index % 9) - 4, Math.floor(index / 9) - 4] as const);
+    const found: Array<[number, number]> = [];
+    for (let y = 5; y < canvas.height - 5; y++)
+      for (let x = 5; x < canvas.width - 5; x++) {
+        if (!isInk(x, y) || found.some(([a, b]) => Math.hypot(a - x, b - y) < 16)) continue;
+        if (square.every(([a, b]) => isInk(x + a, y + b))) found.push([x, y]);
+      }
+    return found.map(([x, y]): [number, number] => [left + x, top + y]);
   });
 }
 

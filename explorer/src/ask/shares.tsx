@@ -2,11 +2,9 @@
 
 import type { Hit, Placement } from "../types";
 
-const NAMES: Record<string, string> = { vector: "meaning", keyword: "words" };
-
 export function nameSearch(search: string): string {
   const [first = "", ...rest] = search.split(": ");
-  return [NAMES[first] ?? first.replaceAll("_", " "), ...rest].join(": ");
+  return [first.replaceAll("_", " "), ...rest].join(": ");
 }
 
 export function listShares(hit: Hit): Array<{ placement: Placement; part: number }> {

@@ -1,12 +1,13 @@
-// Draw a neighbourhood with sigma. The list beside it says the same to those who cannot see it.
+// Draw a neighbourhood. The list beside it says the same to those who cannot see it.
 
 import Graph from "graphology";
 import { useEffect, useRef } from "preact/hooks";
-import Sigma from "sigma";
-import { NodePointProgram } from "sigma/rendering";
 
+import type { Renderer } from "./label";
 import type { LayoutTask, Places } from "./layout";
 import { type Neighbourhood, holds, nameRelation } from "./model";
+import { drawPlainly } from "./plain";
+import { drawByWebGL, hasWebGL } from "./webgl";
 
 const FEW = 60; // names, up to which every label is shown
 
@@ -18,7 +19,7 @@ interface DrawingProps {
 
 interface Drawn {
   graph: Graph;
-  sigma: Sigma;
+  renderer: Renderer;
 }
 
 export function Drawing({ found, day, onChoose }: DrawingProps) {
@@ -28,25 +29,30 @@ export function Drawing({ found, day, onChoose }: DrawingProps) {
   useEffect(() => {
     if (!place.current) return;
     const graph = buildGraph(found, places.current);
-    const sigma = createSigma(graph, place.current);
-    drawn.current = { graph, sigma };
-    sigma.on("clickNode", ({ node }) => {
-      const chosen = found.nodes.get(node);
+    const choose = (id: string) => {
+      const chosen = found.nodes.get(id);
       if (chosen && !chosen.isValue) onChoose(chosen.name);
-    });
-    const settle = () => place.current?.setAttribute("data-settled", "");
-    const worker = startLayout(graph, (news) => (places.current = news), settle);
-    const stopWatching = watchTheme(() => paint(graph, sigma, found, day));
-    paint(graph, sigma, found, day);
+    };
+    const font = getComputedStyle(document.documentElement).getPropertyValue("--sans");
+    const renderer = (hasWebGL() ? drawByWebGL : drawPlainly)(graph, place.current, font, choose);
+    drawn.current = { graph, renderer };
+    const keep = (news: Places) => {
+      places.current = news;
+      renderer.wait(() => graph.updateEachNodeAttributes((id, attributes) => ({ ...attributes, ...news[id] })));
+    };
+    const settle = () => requestAnimationFrame(() => place.current?.setAttribute("data-settled", "")); // when it is drawn
+    const worker = startLayout(graph, keep, settle);
+    const stopWatching = watchTheme(() => paint(graph, renderer, found, day));
+    paint(graph, renderer, found, day);
     return () => {
       stopWatching();
       worker.terminate();
-      sigma.kill();
+      renderer.stop();
       drawn.current = null;
     };
   }, [found]);
   useEffect(() => {
-    if (drawn.current) paint(drawn.current.graph, drawn.current.sigma, found, day);
+    if (drawn.current) paint(drawn.current.graph, drawn.current.renderer, found, day);
   }, [day]);
   return <div class="canvas" ref={place} aria-hidden="true" />;
 }
@@ -61,34 +67,19 @@ function buildGraph({ nodes, edges }: Neighbourhood, known: Places): Graph {
     const size = isStart ? 11 : isValue ? 4 : 7;
     graph.addNode(id, { ...(known[id] ?? first), label: name, size, forceLabel: nodes.size <= FEW });
   }
-  for (const { id, from, to, fact } of edges.values())
-    graph.addEdgeWithKey(id, from, to, { label: nameRelation(fact), size: 1.5 });
+  const relations = Map.groupBy(edges.values(), ({ from, to }) => [from, to].sort().join(" "));
+  for (const [first, ...others] of relations.values()) {
+    const label = [...new Set([first!, ...others].map(({ fact }) => nameRelation(fact)))].join(" · ");
+    graph.addEdgeWithKey(first!.id, first!.from, first!.to, { label, size: 1.5 }); // one label for all between two names
+    for (const { id, from, to } of others) graph.addEdgeWithKey(id, from, to, { size: 1.5 });
+  }
   return graph;
 }
 
-function createSigma(graph: Graph, place: HTMLElement): Sigma {
-  const font = getComputedStyle(document.documentElement).getPropertyValue("--sans");
-  return new Sigma(graph, place, {
-    nodeProgramClasses: { circle: NodePointProgram },
-    defaultEdgeType: "arrow",
-    renderEdgeLabels: graph.order <= 40,
-    hideEdgesOnMove: true,
-    hideLabelsOnMove: true,
-    labelFont: font,
-    labelSize: 13,
-    edgeLabelFont: font,
-    edgeLabelSize: 11,
-    labelRenderedSizeThreshold: 6,
-    stagePadding: 70,
-    allowInvalidContainer: true,
-  });
-}
-
-/** Place the names in a worker, and move them on the drawing as places arrive. */
+/** Place the names in a worker, which sends places until they have settled. */
 function startLayout(graph: Graph, keep: (places: Places) => void, settle: () => void): Worker {
   const worker = new Worker(new URL("./layout.ts", import.meta.url), { type: "module" });
   worker.onmessage = ({ data }: MessageEvent<{ places: Places; isLast: boolean }>) => {
-    graph.updateEachNodeAttributes((id, attributes) => ({ ...attributes, ...data.places[id] }));
     keep(data.places);
     if (!data.isLast) return;
     worker.terminate();
@@ -101,7 +92,7 @@ function startLayout(graph: Graph, keep: (places: Places) => void, settle: () =>
 }
 
 /** Colour names and facts: those that did not hold on the day are faint. */
-function paint(graph: Graph, sigma: Sigma, found: Neighbourhood, day: string): void {
+function paint(graph: Graph, renderer: Renderer, found: Neighbourhood, day: string): void {
   const [ink, thread, line, quiet] = [readColour("--ink"), readColour("--thread"), readColour("--line"), readColour("--quiet")];
   const held = new Set<string>();
   for (const { id, from, to, fact } of found.edges.values()) {
@@ -113,8 +104,7 @@ function paint(graph: Graph, sigma: Sigma, found: Neighbourhood, day: string): v
     const color = isStart ? thread : !held.has(id) ? line : isValue ? quiet : ink;
     graph.mergeNodeAttributes(id, { color });
   }
-  sigma.setSetting("labelColor", { color: ink });
-  sigma.setSetting("edgeLabelColor", { color: quiet });
+  renderer.paint({ ink, quiet, paper: readColour("--card") });
 }
 
 /** Return a colour of the page as numbers, which WebGL needs. */

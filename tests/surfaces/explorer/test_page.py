@@ -185,6 +185,7 @@ VIEWS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.full  # the page asks the same service, whatever the store is
 @pytest.mark.timeout(1_200)
 def test_every_view_on_postgresql(tmp_path: Path) -> None:
     """A full key in a wide light page, a limited key in a narrow dark one; the other tests use a file."""

@@ -160,8 +160,7 @@ def test_tokens_are_estimated_without_a_vocabulary(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_options_that_do_not_fit_are_named(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--context", *arguments])
+    assert main(["--context", *arguments]) == 2
     assert "error: " in capsys.readouterr().err
 
 

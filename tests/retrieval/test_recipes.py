@@ -225,6 +225,7 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     walk, link, chain, shown = recipe.walk, recipe.linking, recipe.chain, recipe.top_k
     shown += recipe.top_k if recipe.merge.max_graph_passages is None else recipe.merge.max_graph_passages
     shown = max(shown, BEST)  # as many are judged by `is_relevant`
+    shown += 2 * BEST  # the best of both searches, whose pages `is_relevant` compares
     base = dict.fromkeys(["dense", "lexical"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= dict.fromkeys(["cosines", "word_scores"], recipe.hybrid.count_candidates(recipe.top_k))
     base |= {"passages": shown, "documents": shown, "entities_by_names": links}
@@ -402,3 +403,12 @@ def test_facts_shown_respect_walk_filter(name: str, walk: dict[str, Sequence[str
     told = [*found.facts, *(fact for hit in found.hits if hit.path for fact in hit.path.facts)]
     assert {fact.status for fact in told} <= set(walk.get("statuses", ("confirmed", "staged")))
     assert {fact.predicate for fact in told} <= set(walk.get("predicates", ("knows", "needs", "cites", "has")))
+
+
+def test_minimum_score_drops_the_same_passages_for_any_number_of_hits() -> None:
+    plain = DrawnDocument(text="harbour", title="", labels=frozenset(), lang="", facts=())
+    stated = replace(plain, facts=(NewFact("Ada", "knows", "Ada"),))
+    recipe = replace(CHAIN, chain=replace(CHAIN.chain, min_graph_score=0.9), gate=OPEN)
+    with fill_store(index_world((plain, plain, plain, stated)), SqliteStore) as store:
+        few, many = (search_store(store, "What of Ada ?", replace(recipe, top_k=k)) for k in (1, 100))
+    assert [hit.id for hit in few.hits] == [hit.id for hit in many.hits][:1]

@@ -185,8 +185,6 @@ def _list_subjects(seen: SeenGraph, asked: str, about: str) -> set[str]:
         subject, object_ = reversed(fact.ends) if asked and ASKED[asked][fact.predicate] else fact.ends
         if object_ in thing:
             found.add(subject)
-        elif subject in thing and seen.get_thing(object_) == thing:
-            found.add(object_)
     return found
 
 

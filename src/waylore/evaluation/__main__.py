@@ -22,10 +22,10 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import NoReturn, get_args
 
 from waylore.config import Fusion
-from waylore.errors import WayloreError
+from waylore.errors import ArgumentError, WayloreError
 from waylore.evaluation import sets
 from waylore.evaluation.contexts import command as contexts
 from waylore.evaluation.conversations import table
@@ -36,13 +36,31 @@ from waylore.protocols import Embedder
 from waylore.recipes import AUTO, RECIPES
 
 
-def main(
-    arguments: list[str] | None = None,
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are those of every other call."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an error that names the help."""
+        raise ArgumentError(f"{message}; see `{self.prog} --help`")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the evaluation that the command line describes. Return 0, or print the reason and return its exit code."""
+    try:
+        run(arguments)
+    except WayloreError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ArgumentError) else 1
+    return 0
+
+
+def run(
+    arguments: list[str] | None,
     *,
     prog: str = "python -m waylore.evaluation",
     create_default: Callable[[], Embedder | None] = lambda: load_embedder(None, None),
-) -> int:
-    """Run the evaluation that the command line describes. Return 0, or print the reason and return 1.
+) -> None:
+    """Run the evaluation that the command line describes.
 
     `create_default` creates the embedder for a folder if the command line names none.
     """
@@ -50,23 +68,18 @@ def main(
     options = parser.parse_args(arguments)
     if problem := _find_problem(options):
         parser.error(problem)
-    try:
-        if options.context:
-            contexts.run(options)
-        elif options.path:
-            own.run(options, partial(_create_embedder, options, create_default))
-        elif options.folders and options.sets is not None:
-            relations.run(options)
-        elif options.folders:
-            command.run(options)
-        elif options.conversations:
-            table.run(options)
-        else:
-            sets.run(options)
-    except WayloreError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    if options.context:
+        contexts.run(options)
+    elif options.path:
+        own.run(options, partial(_create_embedder, options, create_default))
+    elif options.folders and options.sets is not None:
+        relations.run(options)
+    elif options.folders:
+        command.run(options)
+    elif options.conversations:
+        table.run(options)
+    else:
+        sets.run(options)
 
 
 def _find_problem(options: argparse.Namespace) -> str:
@@ -91,9 +104,9 @@ def _create_embedder(options: argparse.Namespace, create_default: Callable[[], E
     return load_embedder(options.embedder, options.model, options.name) if is_named else create_default()
 
 
-def create_parser(prog: str) -> argparse.ArgumentParser:
+def create_parser(prog: str) -> Parser:
     """Create the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Evaluate recipes on folders of files or on benchmark sets; print tables and write JSON.",
     )

@@ -9,7 +9,7 @@ order of hybrid search, and turns take the places of turns. Without turns the or
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
@@ -153,8 +153,9 @@ def rank_turns(question: GraphQuery, recipe: Recipe) -> Reads[RankedTurns]:
     candidates = choose_candidates(turns, listed, best, reach=config.reach)
     if not len(candidates.places):
         return RankedTurns((), {}, {}, ())
-    spans = find_spans(query.text, (query.as_of or question.now).astimezone(UTC))
-    features = compute_features(candidates, query.text, query.vector, spans)
+    asked = (query.as_of or question.now).astimezone(question.now.tzinfo)
+    spans = find_spans(query.text, asked)
+    features = compute_features(candidates, query.text, query.vector, spans, asked.utcoffset() or timedelta())
     ids = [turns.ids[place] for place in candidates.places]
     if "dense" not in features:
         return replace(weigh_turns(ids, features, config.words), spans=spans)

@@ -24,7 +24,7 @@ from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch, Loaded, load_passages
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
-from waylore.retrieval.relevance import BEST, Relevance, judge_relevance
+from waylore.retrieval.relevance import BEST, Relevance, judge_relevance, list_best
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.scale import find_scale, measure_scale
 from waylore.retrieval.trace import Trace
@@ -120,7 +120,8 @@ def _find_hits(
     with trace.measure("hits"):
         graph, superseding = yield from _put_superseded_below(question, graph, recipe)
         hits, texts = yield from _choose_hits(query, graph, recipe, superseding)
-    relevance = judge_relevance(query, first, texts)
+    pages = {id_: passage.document_id for id_, (passage, _) in graph.loaded.items()}
+    relevance = judge_relevance(query, first, texts, pages)
     if superseding and hits and superseding.answers(hits[0]):
         relevance = Relevance(is_relevant=True)
     if reranker is not None and hits:
@@ -258,12 +259,13 @@ def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -
 def _put_superseded_below(
     question: GraphQuery, graph: GraphResult, recipe: Recipe
 ) -> Reads[tuple[GraphResult, "Superseding | None"]]:
-    """Load the first candidates, and put those that were superseded below what holds instead.
+    """Load the first candidates and the best of each search, and put what was superseded below what holds instead.
 
-    Without a passage whose time is known, nothing else is read.
+    Without a candidate whose time is known, nothing else is read.
     """
-    first = [each.id for each in _take_hits(graph, recipe, ()) if each.id not in graph.loaded]
-    graph = replace(graph, loaded={**graph.loaded, **(yield from load_passages(question.query, first))})
+    first = [each.id for each in _take_hits(graph, recipe, ())]
+    wanted = [id_ for id_ in dict.fromkeys((*first, *list_best(question.rankings))) if id_ not in graph.loaded]
+    graph = replace(graph, loaded={**graph.loaded, **(yield from load_passages(question.query, wanted))})
     if not any(passage.at for passage, _ in graph.loaded.values()):
         return graph, None
     ids = [each.id for each in islice(arrange(graph.hybrid, graph.candidates), max(MAX_COMPARED, 2 * recipe.top_k))]

@@ -8,6 +8,7 @@ neither the store nor a model, and makes no object for a turn.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -104,11 +105,15 @@ def choose_candidates(turns: TurnColumns, listed: Iterable[str], best: Iterable[
 
 
 def compute_features(
-    candidates: TurnCandidates, question: str, vector: Vector | None, spans: Sequence[Span]
+    candidates: TurnCandidates,
+    question: str,
+    vector: Vector | None,
+    spans: Sequence[Span],
+    offset: timedelta = timedelta(),
 ) -> Features:
     """Return the features of the candidates by name. Without a vector there are none by vectors.
 
-    `spans` are the days that the question names.
+    `spans` are the days that the question names, in the timezone with this offset.
     """
     turns = candidates.turns
     named = find_named_speakers(question, turns.speakers)
@@ -120,7 +125,7 @@ def compute_features(
         "speaker": np.array([turns.speakers[place] in named for place in candidates.places], np.float64),
         **describe_shape(candidates),
         "when": score_telling(candidates, question),
-        "near": score_nearness(turns.at[candidates.places], spans),
+        "near": score_nearness(turns.at[candidates.places], spans, offset),
     }
     if vector is None or turns.codes.shape[1] != len(vector):
         return features
@@ -292,11 +297,11 @@ def score_telling(candidates: TurnCandidates, question: str) -> Numbers:
     return is_telling.astype(np.float64) if asks_when(question) else np.zeros(len(is_telling))
 
 
-def score_nearness(at: Counts, spans: Sequence[Span]) -> Numbers:
+def score_nearness(at: Counts, spans: Sequence[Span], offset: timedelta = timedelta()) -> Numbers:
     """Return how near the time of each turn is to the days that the question names; 0 if it names none."""
     if not spans:
         return np.zeros(len(at))
-    days = at // MICROSECONDS_OF_DAY
+    days = (at + offset // timedelta(microseconds=1)) // MICROSECONDS_OF_DAY
     ends = [((span.first - EPOCH.date()).days, (span.last - EPOCH.date()).days) for span in spans]
     away = np.min([np.maximum(np.maximum(first - days, days - last), 0) for first, last in ends], axis=0)
     near: Numbers = np.where(at == NO_TIME, 0.0, np.exp(-away / NEAR_DAYS))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
+from waylore.dates import format_day
 from waylore.fence import to_line
 from waylore.relations import get_relation_name
 from waylore.retrieval.graph.state import Loaded, load_passages
@@ -203,8 +204,8 @@ def _make_line(user: str, said: Sequence[Assertion]) -> ProfileLine:
 
 def _describe_start(fact: Fact) -> str:
     if fact.valid_from:
-        return f" (since {fact.valid_from:%Y-%m-%d})"
-    return f" ({fact.at:%Y-%m-%d})" if fact.at else ""
+        return f" (since {format_day(fact.valid_from)})"
+    return f" ({format_day(fact.at)})" if fact.at else ""
 
 
 # -- provenance ----------------------------------------------------------------------------------------

@@ -51,15 +51,17 @@ def test_nothing_is_judged_without_vectors_or_spread(query: Query) -> None:
 def test_features_have_their_values() -> None:
     rankings = {"vector": make_ranking(0.7, 0.02), "keyword": make_ranking(9.0, 1.0)[3:]}
     query = Query("Does the hub keep sessions in Redis?", scale=SCALE)
-    features = compute_relevance_features(query, rankings, ["The hub keeps sessions in a cookie."])
+    features = compute_relevance_features(query, rankings, ["The hub keeps sessions in a cookie."], {})
     assert features is not None
     assert features["cosine"] == pytest.approx(0.3 / 0.06)
     assert features["drop"] == pytest.approx(0.18 / 0.06)
     assert features["agreement"] == pytest.approx(0.4)
     assert features["unknown_names"] == 1.0
-    known = compute_relevance_features(query, rankings, ["Redis keeps sessions."])
+    pages = {"p0": "sessions", "p5": "sessions", "p1": "cookies"}  # p3 to p7 are the best by words
+    known = compute_relevance_features(query, rankings, ["Redis keeps sessions."], pages)
     assert known is not None
     assert known["unknown_names"] == 0.0
+    assert known["agreement"] == pytest.approx(0.6)  # p0 of the page of p5, p3 and p4
 
 
 @given(st.floats(-1, 1), st.floats(0, 0.05), st.text(min_size=1), st.lists(st.text(), min_size=1, max_size=6))

@@ -20,6 +20,7 @@ _SAMPLE_ROWS = 100
 _MAX_NAME_CHARACTERS = 80
 _MORE = "more"  # names the cells of a row that has more than the first one
 _NUMBER = re.compile(r"\W*\d[\d\s.,:/%+-]*\W*")
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+|https?://\S+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 
@@ -82,12 +83,24 @@ def _find_shape(sample: Sequence[Cells]) -> _Shape:
 
 
 def _has_names(first: Cells, rest: Sequence[Cells]) -> bool:
-    """Return whether the first row names the columns: it has no number above numbers, or only years in order."""
+    """Return whether the first row names the columns: no cell of it is a value of its column.
+
+    Numbers above numbers and addresses above addresses are values, and so is what its column repeats. Years in order
+    are names. A row that is equal to the first one is the head again.
+    """
     numbers = [place for place, cell in enumerate(first) if _is_number(cell)]
     years = [first[place].strip() for place in numbers]
     if len(years) > 1 and all(map(_YEAR.fullmatch, years)) and years in (sorted(set(years)), sorted(set(years))[::-1]):
         return True
-    return not any(all(map(_is_number, _get_column(place, rest))) for place in numbers)
+    values = [row for row in rest if row != first]
+    columns = [(cell.strip(), _get_column(place, values)) for place, cell in enumerate(first)]
+    return not any(_is_value(cell, column) for cell, column in columns if cell)
+
+
+def _is_value(cell: str, column: Cells) -> bool:
+    """Return whether a cell is one of the values of the column below it."""
+    kinds = [kind for kind in (_is_number, _is_address) if kind(cell)]
+    return cell in column or any(all(map(kind, column)) for kind in kinds)
 
 
 def _names_rows(place: int, values: Sequence[Cells]) -> bool:
@@ -101,6 +114,10 @@ def _get_column(place: int, rows: Iterable[Cells]) -> list[str]:
     """Return the values of a column, without empty cells."""
     cells = (row[place].strip() for row in rows if place < len(row))
     return list(filter(None, cells))
+
+
+def _is_address(cell: str) -> bool:
+    return _ADDRESS.fullmatch(cell) is not None
 
 
 def _is_number(cell: str) -> bool:

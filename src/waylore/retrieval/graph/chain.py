@@ -320,8 +320,8 @@ def _rank_candidates(
 def _drop_unlikely(
     question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
 ) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score that only the graph would add. The hybrid top K stays."""
-    own = {candidate.id for candidate in question.hybrid[: recipe.top_k]}
+    """Drop candidates below the minimum score that only the graph would add. What hybrid search found stays."""
+    own = {candidate.id for candidate in question.hybrid}
     return tuple(
         candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
     )

@@ -5,7 +5,7 @@ of the weights of the terms that it has. A passage two hops away has few words o
 the passage that leads there lacks. No model is called.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from waylore.text import split_words, terms
+from waylore.text import terms
 from waylore.types.columns import FactColumns, Numbers
 from waylore.types.knowledge import Passage
 from waylore.types.search import TermCounts
@@ -23,6 +23,12 @@ SHORT_STEM = 3  # letters
 MIN_REST = 0.05  # smallest part of a question that a candidate can leave open
 MAX_BELIEF = 0.999
 Places = npt.NDArray[np.int64]
+# The code of each byte: 1 to 36 for ASCII letters of either case and digits, FOREIGN beyond ASCII, 0 for others.
+FOREIGN = 37
+LETTERS = np.array(
+    [int(chr(b), 36) + 1 if b < 128 and chr(b).isalnum() else FOREIGN * (b > 127) for b in range(256)], np.uint8
+)
+SPACES = np.array([b < 128 and chr(b).isspace() for b in range(256)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactC
         weights=idf / max(idf.sum(), 1e-9),
         texts=np.maximum(of_titles, of_texts),
         titles=of_titles,
-        title_shares=of_titles.sum(axis=1) / [max(len({*terms(title)}), 1) for title in titles],
+        title_shares=_compute_shares(titles, of_titles.sum(axis=1)),
         facts=marks[of_words].max(axis=1),
     )
 
@@ -76,33 +82,64 @@ def join_coverage(one: Coverage, other: Coverage) -> Coverage:
     )
 
 
+def _compute_shares(titles: Sequence[str], found: Numbers) -> Numbers:
+    """Return the number of found terms as a share of all terms of each title."""
+    shares = np.zeros(len(titles))
+    for place in np.flatnonzero(found).tolist():
+        shares[place] = found[place] / len({*terms(titles[place])})
+    return shares
+
+
 def _mark_texts(texts: Sequence[str], wanted: Sequence[str]) -> Numbers:
     """Return a row for each text, with 1 at the places of the wanted terms that it has, as `waylore.text.terms` finds.
 
-    Of ASCII only words that may have a wanted stem are stemmed: a stem of four letters or more has the first three
-    letters of its word, a shorter one at least the first.
+    All texts are looked through at once, as bytes.
     """
     place_of = {term: place for place, term in enumerate(wanted)}
-    begun = {term[:SHORT_STEM] if len(term) > SHORT_STEM else term[0] for term in wanted}
-    words_of = list(map(_split_text, texts))
-    possible = [
-        word for word in set().union(*words_of) if word[:SHORT_STEM] in begun or word[0] in begun or not word.isascii()
-    ]
-    places_of = {word: [place_of[term] for term in _split_word(word) if term in place_of] for word in possible}
-    found = {word for word, places in places_of.items() if places}
-    marked = [(row, at) for row, words in enumerate(words_of) for word in words & found for at in places_of[word]]
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+    found, starts = _find_words(b"\n".join([b"", *parts, b"\n"]), wanted)
+    of = np.searchsorted(np.cumsum([len(part) + 1 for part in parts]), starts).tolist()
+    places_of = {word: [place_of[term] for term in _split_word(word) if term in place_of] for word in set(found)}
+    marked = [(row, at) for word, row in zip(found, of, strict=True) for at in places_of[word]]
     marks = np.zeros((len(texts), len(wanted)))
     marks[tuple(np.array(marked, np.intp).reshape(-1, 2).T)] = 1.0
     return marks
 
 
-def _split_text(text: str) -> set[str]:
-    """Return the words of a text. Those that are not ASCII may still have to be split."""
-    if text.isascii():
-        return set(split_words(text))
-    words = text.split()
-    others = [word for word in words if not word.isascii()]
-    return {*split_words(" ".join([word for word in words if word.isascii()])), *others}
+def _find_words(text: bytes, wanted: Iterable[str]) -> tuple[list[str], Places]:
+    """Return the words of a text that may have a wanted stem, and where each starts; all that are not ASCII."""
+    codes = LETTERS[np.frombuffer(text, np.uint8)]
+    edges = np.flatnonzero((codes[1:] > 0) != (codes[:-1] > 0)) + 1
+    starts, ends = edges[::2], edges[1::2]
+    third = np.where(codes[starts + 1] > 0, codes[starts + 2], 0)
+    is_possible = _mark_beginnings(wanted)[codes[starts], codes[starts + 1], third]
+    others = np.empty((0, 2), np.int64)
+    if not text.isascii():  # what is not ASCII is taken up to the next spaces
+        gaps = np.flatnonzero(SPACES[np.frombuffer(text, np.uint8)])
+        after = np.flatnonzero(np.bincount(np.searchsorted(gaps, np.flatnonzero(codes == FOREIGN))))
+        others = np.column_stack([gaps[after - 1] + 1, gaps[after]])
+        is_possible &= ~np.isin(np.searchsorted(gaps, starts), after)
+    starts, ends = starts[is_possible], ends[is_possible]
+    lower = text.lower().decode("latin-1")
+    words = [lower[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    words += [text[start:end].decode("utf-8", "surrogatepass") for start, end in others.tolist()]
+    return words, np.append(starts, others[:, 0])
+
+
+def _mark_beginnings(wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Return whether a word that begins with three letters, given by their codes, may have a wanted stem.
+
+    A stem of four letters or more has the first three letters of its word, a shorter one at least the first.
+    """
+    marks = np.zeros((FOREIGN + 1,) * 3, np.bool_)
+    for term in wanted:
+        codes = LETTERS[
+            np.frombuffer(
+                term.encode("utf-8", "surrogatepass")[: SHORT_STEM if len(term) > SHORT_STEM else 1], np.uint8
+            )
+        ]
+        marks[tuple(codes)] = True
+    return marks
 
 
 @lru_cache(maxsize=65_536)

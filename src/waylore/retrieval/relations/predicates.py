@@ -36,7 +36,8 @@ class PredicateMatcher:
     """Decides which predicates state the relations that a caller asks for; without any, all do."""
 
     def __init__(self, asked: Sequence[str], embed: Embed | None) -> None:
-        self._asked = [normalise(predicate) for predicate in asked]
+        self._asked = [name_predicate(predicate) for predicate in asked]
+        self._spelled = [normalise(predicate) for predicate in asked]
         self._embed = embed
         self._known: dict[str, Match | None] = {}
         self._cosines: dict[str, float] = {}
@@ -53,7 +54,7 @@ class PredicateMatcher:
     def spellings(self) -> list[str]:
         """The predicates that match, as facts spell them, and those that were asked for."""
         matching = [name for name, match in self._known.items() if match]
-        return [*self._asked, *(each for name in matching for each in self._spellings[name])]
+        return [*self._spelled, *(each for name in matching for each in self._spellings[name])]
 
     def learn(self, facts: Iterable[Fact]) -> None:
         """Classify the predicates of facts that are new, and count the facts."""
@@ -99,6 +100,8 @@ class PredicateMatcher:
     def _compare(self, name: str) -> Match | None:
         if is_denial(name):
             return None
+        if name in self._spelled:
+            return "same"  # a caller who asks for the column `Chairs` means the key `chairs` too
         matches = [compare_predicates(asked, name) for asked in self._asked]
         return next(filter(None, matches), None) if self._asked else "same"
 
@@ -124,14 +127,18 @@ def _split(vectors: Vectors, *sizes: int) -> tuple[Vectors, Vectors, Vectors]:
 
 
 def name_relation(fact: Fact) -> str:
-    """Return the normalised predicate of a fact, without the name of its subject: `Search is built on` has one.
+    """Return the normalised predicate of a fact, without the name of its subject: `Search is built on` has one."""
+    return name_predicate(fact.predicate).removeprefix(f"{normalise(fact.subject)} ")
+
+
+def name_predicate(predicate: str) -> str:
+    """Return a normalised predicate, whether a fact has it or a caller asks for it.
 
     A single word with a capital is a heading or a column, so `Chairs` is the plural of chair and not the verb.
     """
-    name = normalise(fact.predicate)
-    if fact.predicate[:1].isupper() and (noun := name.removesuffix("s")) in _load_groups()[0]:
-        return noun
-    return name.removeprefix(f"{normalise(fact.subject)} ")
+    name = normalise(predicate)
+    noun = name.removesuffix("s")
+    return noun if predicate[:1].isupper() and noun in _load_groups()[0] else name
 
 
 # -- the words -----------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def read_level(
     """Return the facts of things that match, in the order of the things, strongest first."""
     ids = things.list_members(leaders)
     facts = yield from _read_matching(query, ids, options.matcher, budget)
-    chosen = [each for id_ in ids for each in _choose(facts.get(id_, ()), id_, things, options)]
+    chosen = [each for id_ in ids for each in _choose(facts.get(id_, ()), id_, options)]
     held = yield from read_held_facts(
         query, {c.fact.id: c.fact for c in chosen}.values(), options.single_valued, budget
     )
@@ -121,15 +121,15 @@ def _read_matching(
     return facts
 
 
-def _choose(facts: Sequence[Fact], near: str, things: Things, options: RelatedOptions) -> Iterator[FoundFact]:
+def _choose(facts: Sequence[Fact], near: str, options: RelatedOptions) -> Iterator[FoundFact]:
     """Yield the facts of an entity that match by predicate and direction."""
     for fact in facts:
         match = options.matcher.find(fact) if is_relation(fact) else None
         if match is None:
             continue
-        is_inside = len({things.leaders.get(end, end) for end in fact.ends}) == 1 < len(fact.ends)
+        is_loop = fact.subject_id == fact.object_id
         is_out = (fact.subject_id == near) == (match == "same")
-        if options.direction == "both" or is_inside or is_out == (options.direction == "out"):
+        if options.direction == "both" or is_loop or is_out == (options.direction == "out"):
             yield FoundFact(fact, near, fact.object_id if fact.subject_id == near else fact.subject_id)
 
 

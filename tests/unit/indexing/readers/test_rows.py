@@ -78,6 +78,21 @@ def test_table_without_column_names_keeps_its_first_row(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("Granite,Harbour\nOpal,Harbour\nBeryl,Quay\n", 3),  # the column repeats what the first row has
+        ("Mara Lind,mara@example.org\nKofi Mensah,kofi@example.org\n", 2),
+        ("花岗岩,港口\n翡翠,港口\n", 2),
+        ("service,team\nGranite,Harbour\nOpal,Harbour\n", 2),
+        ("name,mail\nMara Lind,mara@example.org\n", 1),
+        ("service,team\nGranite,Harbour\nservice,team\nOpal,Quay\n", 3),  # the head again
+    ],
+)
+def test_first_row_of_words_is_kept_if_it_has_values(table: str, rows: int, tmp_path: Path) -> None:
+    assert len(read_documents(tmp_path / "a.csv", table)) == rows
+
+
 @pytest.mark.parametrize("names", ["country,2019,2020,2021", "country,2021,2020", "country,1st,2nd", ",a,b"])
 def test_years_in_order_and_words_name_columns(names: str, tmp_path: Path) -> None:
     row, *_ = read_documents(tmp_path / "a.csv", f"{names}\nNorway,5,6,7\nGhana,8,9,1\n")

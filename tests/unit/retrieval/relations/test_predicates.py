@@ -119,5 +119,10 @@ def test_name_of_the_subject_is_no_part_of_a_predicate() -> None:
 def test_column_with_a_capital_is_a_noun() -> None:
     matcher = learn(["chairs"], "chairs", "Chairs", "chair", "CHAIRS")
     assert [find(matcher, name) for name in ("chairs", "Chairs", "chair")] == ["same", "inverse", "inverse"]
+
+
+def test_column_is_found_by_its_own_name() -> None:
+    matcher = learn(["Chairs"], "chairs", "Chairs", "chair")
+    assert [find(matcher, name) for name in ("chairs", "Chairs", "chair")] == ["same", "same", "same"]
     assert find(learn(["works at"], "info employer"), "info employer") == "same"
     assert find(learn(["needs"], "Needs"), "Needs") == "same"

@@ -96,6 +96,7 @@ full:
     just coverage -n 2 --dist loadfile -m "not full"
     just test -m full
     just site-check --all-pages
+    python -m tools.website --with mkdocs-material
     just test --hypothesis-profile=full tests/retrieval tests/cells tests/engine
     just test-busy -m "not full"
 

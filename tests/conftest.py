@@ -20,7 +20,7 @@ from waylore.cells.members import Federation
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes of tests do not compile every module again
 pytest.register_assert_rewrite("waylore.testing")
-settings.register_profile("waylore", deadline=None, max_examples=20)
+settings.register_profile("waylore", deadline=None, max_examples=12)
 settings.register_profile("quick", deadline=None, max_examples=10)  # of `just quick`
 settings.register_profile("full", deadline=None)  # `just full` passes --hypothesis-profile=full
 settings.load_profile("waylore")

@@ -6,7 +6,6 @@ lets `watch` end the wait from outside if it cannot be limited. A write calls `c
 is up, it raises, and the write is rolled back. This module knows neither HTTP nor databases.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from threading import Condition, Lock, Thread
 from typing import TypeVar
 
 from waylore.errors import DeadlineExceeded, StoreUnavailable
+from waylore.system import call_in_forks
 
 MAX_RESERVE_SECONDS = 0.5  # waits for other programs end so long before the deadline, to leave time to answer
 RESERVE_SHARE = 0.1  # but not more than this share of the whole time
@@ -279,5 +279,4 @@ class _Watcher:
 
 
 _watcher = _Watcher()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watcher.reset)
+call_in_forks(_watcher.reset)

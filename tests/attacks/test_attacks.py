@@ -23,7 +23,7 @@ from waylore.surfaces.tools.tools import TOOLS
 
 STORES = ("file", "server")
 OTHER_CALLS = {"tools/list", "resources/list"}  # of MCP
-SAMPLES = [pytest.param(40, id="one of 40"), pytest.param(1, id="all", marks=pytest.mark.full)]
+SAMPLES = [pytest.param(100, id="one of 100"), pytest.param(1, id="all", marks=pytest.mark.full)]
 
 
 @pytest.fixture(params=STORES)

@@ -139,6 +139,7 @@ ROWS = {
     "open.extractor": "E E . E E E",
     "open.single_valued": "E E . E . E",
     "open.clock": "E E E E E E",
+    "open.timezone": "E E E E E E",
     "open.cache": "E E . E E E",
     "open.method": "E E E E E E",
     "open.top_k": "E E . E E E",

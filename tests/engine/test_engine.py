@@ -275,6 +275,26 @@ def test_async_methods_return_the_same(path: Path) -> None:
     assert asyncio.run(talk()) == ["Ada liked machines", *["2"] * 8]
 
 
+def test_async_export_and_reembedding_are_as_the_synchronous_ones(path: Path) -> None:
+    with Waylore.open(path, embedder=EMBEDDER) as memory:
+        for number in range(250):  # more than a thread reads at a time
+            memory.add(f"Ada wrote note {number}.")
+        lines = list(memory.export_lines())
+
+        async def export() -> list[str]:
+            async for _ in memory.aexport_lines():
+                break  # which ends the export
+            return [line async for line in memory.aexport_lines()]
+
+        assert asyncio.run(export()) == lines
+    other = HashingEmbedder(96, quiet=True)
+    changed = asyncio.run(Waylore.areembed(path, embedder=other))
+    assert changed > 250
+    assert Waylore.reembed(path, embedder=other) == 0
+    with Waylore.open(path, embedder=other) as memory:
+        assert memory.stats().model == other.name
+
+
 def test_memory_url_works_in_threads_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -45,6 +45,13 @@ def test_related_finds_dependents_in_other_words(memory: Waylore) -> None:
     assert [each.predicate for each in answer.predicates if each.is_inverse] == ["is used by"]
 
 
+def test_fact_between_names_of_one_thing_lists_its_subject(tmp_path: Path) -> None:
+    with Waylore.open(tmp_path / "a.waylore") as memory:
+        memory.add_facts([("Ada", "same_as", "Byron"), ("Ada", "knows", "Byron")])
+        assert [entity.name for entity in memory.list_entities(object="Ada")] == ["Ada"]
+        assert [str(fact) for fact in memory.related("Ada", direction="in")] == ["←knows— Ada"]
+
+
 def test_related_shows_first_facts_and_counts_all(memory: Waylore) -> None:
     memory.add_facts([("Hub", "supplies", f"Harbour {number}") for number in range(70)], source="file")
     answer = memory.related("Hub")

@@ -359,7 +359,7 @@ def test_database_with_another_schema_number_is_not_backed_up(server: Server, tm
     url = create_database(server)
     with open_memory(url, "default"):
         pass
-    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE name = 'outbox'")
+    run_as_superuser(url, "DELETE FROM waylore.migrations WHERE number = (SELECT max(number) FROM waylore.migrations)")
     with pytest.raises(SchemaOutdated, match="or run `waylore migrate`"):
         back_up(url, tmp_path / "saved")
 

@@ -37,6 +37,7 @@ DROP_SCOPES = """
     ALTER TABLE assertions DROP COLUMN series, DROP COLUMN began
 """
 UNDO_LATEST = """
+    ALTER TABLE documents DROP CONSTRAINT documents_source_check;
     DROP TABLE indexes, outbox;
     ALTER TABLE collections DROP COLUMN weights;
     ALTER TABLE terms ALTER COLUMN passages TYPE int8;

@@ -16,6 +16,7 @@ from tools.waiting import HANG_SECONDS, wait_until
 from databases import create_database, get_server_url, make_name, open_collections, start_shared_server
 from store.drawn import WORDS, DrawnPage, draw_pages, filters
 from store.earlier_schema import UNDO_LATEST, restore_tables
+from waylore import Waylore
 from waylore.errors import ArgumentError, ConfigError, SchemaOutdated, StoreUnavailable
 from waylore.store import bm25
 from waylore.store.postgres import search as searching
@@ -316,6 +317,23 @@ def test_concurrent_migrations_run_once() -> None:
     assert run_as_superuser("SELECT count(*) FROM waylore.migrations", url=url) == [
         (len(load_migrations("waylore.store.postgres")),)
     ]
+
+
+def test_unknown_source_is_refused_and_one_from_before_becomes_system() -> None:
+    url = create_database()
+    with Waylore.open(url) as memory:
+        memory.add("Zebra lives in Oslo.", uri="web.md")
+        memory.add("Sigrid lives in Bergen.", uri="notes.md", source="user_edit")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        run_as_superuser("UPDATE waylore.documents SET source = 'web' WHERE uri = 'web.md'", url=url)
+    run_as_superuser("ALTER TABLE waylore.documents DROP CONSTRAINT documents_source_check", url=url)
+    run_as_superuser("UPDATE waylore.documents SET source = 'web' WHERE uri = 'web.md'", url=url)
+    run_as_superuser("DELETE FROM waylore.migrations WHERE name = 'source'", url=url)
+    with Waylore.open(url) as memory:
+        assert {each.uri: each.source for each in memory.documents()} == {"web.md": "system", "notes.md": "user_edit"}
+        assert [hit.document.uri for hit in memory.search("Oslo").hits] == ["web.md"]
+    with pytest.raises(psycopg.errors.CheckViolation):
+        run_as_superuser("UPDATE waylore.documents SET source = 'web' WHERE uri = 'web.md'", url=url)
 
 
 def test_schema_equals_sum_of_migrations() -> None:

@@ -61,6 +61,24 @@ def test_newest_assertions_are_read_by_their_time(tmp_path: Path) -> None:
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
 
+def test_unknown_source_is_refused_and_one_from_before_becomes_system(tmp_path: Path) -> None:
+    path = tmp_path / "a.waylore"
+    with Waylore.open(path) as memory:
+        memory.add("Zebra lives in Oslo.", uri="web.md")
+        memory.add("Sigrid lives in Bergen.", uri="notes.md", source="user_edit")
+    with closing(open_file(str(path))) as db:
+        with pytest.raises(apsw.ConstraintError, match="CHECK"):
+            db.execute("UPDATE documents SET source = 'web' WHERE uri = 'web.md'")
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        db.execute("UPDATE documents SET source = 'web', digest = zeroblob(16) WHERE uri = 'web.md'")
+        db.execute("DELETE FROM migrations WHERE name = 'source'")
+    with Waylore.open(path) as memory:
+        assert {each.uri: each.source for each in memory.documents()} == {"web.md": "system", "notes.md": "user_edit"}
+        assert [hit.document.uri for hit in memory.search("Oslo").hits] == ["web.md"]
+        memory.add("Zebra lives in Oslo.", uri="web.md")
+        assert {each.source for each in memory.documents()} == {"file", "user_edit"}
+
+
 def test_newer_schema_raises_error(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "a.waylore").close()
     with open_file(str(tmp_path / "a.waylore")) as db:

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
+from typing import Protocol
 
 import psutil
 import psycopg
@@ -52,6 +53,33 @@ atexit.register(_cleanup.close)
 
 class ServerFailed(Exception):
     """A server did not start or does not work; the message has the end of its log."""
+
+
+class StartedServer(Protocol):
+    """A server whose process was started."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process is running."""
+        ...
+
+    def read_log_tail(self) -> str:
+        """Return the end of its log."""
+        ...
+
+
+def wait_for_start(server: StartedServer, name: str, connect: Callable[[], object]) -> None:
+    """Call `connect` until it raises no error; raise ServerFailed if the server ended, or takes too long."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            connect()
+        except (psycopg.OperationalError, OSError) as error:
+            if not server.is_running or time.monotonic() > deadline:
+                raise ServerFailed(f"{name} did not start: {error}\n{server.read_log_tail()}") from error
+            time.sleep(0.02)
+        else:
+            return
 
 
 @dataclass(eq=False, slots=True)
@@ -100,16 +128,7 @@ class Server:
 
     def wait(self) -> None:
         """Wait until the server accepts connections; raise ServerFailed if it ended."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while True:
-            try:
-                psycopg.connect(self.url, connect_timeout=2).close()
-            except psycopg.OperationalError as error:
-                if not self.is_running or time.monotonic() > deadline:
-                    raise ServerFailed(f"PostgreSQL did not start: {error}\n{self.read_log_tail()}") from error
-                time.sleep(0.02)
-            else:
-                return
+        wait_for_start(self, "PostgreSQL", lambda: psycopg.connect(self.url, connect_timeout=2).close())
 
     @property
     def pid(self) -> int:

@@ -7,7 +7,6 @@ A server listens on loopback, without an API key. It can be stopped, killed and 
 import signal
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tools.postgres.builds import Build, MissingRequirement
-from tools.postgres.server import HOST, TIMEOUT_SECONDS, ServerFailed, find_free_port
+from tools.postgres.server import HOST, TIMEOUT_SECONDS, ServerFailed, find_free_port, wait_for_start
 from tools.qdrant.program import PROGRAM
 
 END_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
@@ -100,16 +99,7 @@ class QdrantServer:
 
     def wait(self) -> None:
         """Wait until the server is ready; raise ServerFailed if it ended."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while True:
-            try:
-                urllib.request.urlopen(f"{self.url}/readyz", timeout=2).close()
-            except (urllib.error.URLError, OSError) as error:
-                if not self.is_running or time.monotonic() > deadline:
-                    raise ServerFailed(f"Qdrant did not start: {error}\n{self.read_log_tail()}") from error
-                time.sleep(0.05)
-            else:
-                return
+        wait_for_start(self, "Qdrant", lambda: urllib.request.urlopen(f"{self.url}/readyz", timeout=2).close())
 
     @property
     def is_running(self) -> bool:

@@ -3,6 +3,7 @@
     python -m tools.website            build into build/site
     python -m tools.website --check    also check pages, links, pictures, requests and accessibility
     python -m tools.website --check --all-pages    open every page in Chromium, not only some; takes minutes
+    python -m tools.website --with mkdocs-material   build with Zensical's predecessor, which `uvx` fetches
 
 The check fails if the build has a warning, a page of docs/ is not in the navigation, no page shows a picture, a link or
 picture leads nowhere, a page requests anything from another host, or axe-core finds a serious fault in Chromium.
@@ -16,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from tools.browser import run_browser
 from tools.postgres.builds import MissingRequirement
-from tools.website.build import OUTPUT, build_site, find_unlisted, find_unused_pictures
+from tools.website.build import GENERATORS, OUTPUT, build_site, find_unlisted, find_unused_pictures
 from tools.website.links import find_faults
 from tools.website.serve import serve_folder
 
@@ -45,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="check what was built")
     parser.add_argument("--all-pages", action="store_true", help="open every page in Chromium, not only some")
+    parser.add_argument("--with", dest="generator", choices=GENERATORS, default="zensical")
     options = parser.parse_args(arguments)
-    warnings = build_site(OUTPUT)
+    warnings = build_site(OUTPUT, options.generator)
     if warnings:
         print(warnings)
         return 1

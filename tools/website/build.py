@@ -1,5 +1,6 @@
-"""Build the site of the docs with Zensical, in a copy of docs/ made for it."""
+"""Build the site of the docs with Zensical or mkdocs-material, in a copy of docs/ made for it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,22 +12,28 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CONFIGURATION = ROOT / "mkdocs.yml"
 OUTPUT = ROOT / "build" / "site"
+GENERATORS = {  # the way back, should Zensical fail us: both read mkdocs.yml
+    "zensical": (sys.executable, "-m", "zensical"),
+    "mkdocs-material": ("uvx", "--quiet", "--from", "mkdocs-material==9.8.1", "mkdocs"),
+}
+QUIET = {"NO_MKDOCS_2_WARNING": "1"}  # a note of mkdocs-material on its successor, which we use
 OPTIONS = re.compile(r"^```python no-run$", re.MULTILINE)  # our tests read the word; the generator would not
 COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # files and folders that commands need
 LINK = re.compile(r"\[`?([^\]`]*)`?\]\((\.\./[^)#\s]+)\)")
 
 
-def build_site(output: Path) -> str:
+def build_site(output: Path, generator: str = "zensical") -> str:
     """Build the site into a folder and return the warnings, empty if there are none.
 
-    Zensical runs in a folder of its own, because it keeps its cache in `.cache`, where weights are.
+    It runs in a folder of its own, because Zensical keeps its cache in `.cache`, where weights are.
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_pages(folder / "docs")
         shutil.copy(CONFIGURATION, folder)
-        command = [sys.executable, "-m", "zensical", "build", "--strict"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        command = [*GENERATORS[generator], "build", "--strict"]
+        environment = {**os.environ, **QUIET}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         if done.returncode or "warning" in (done.stdout + done.stderr).lower():
             return done.stdout + done.stderr
         shutil.rmtree(output, ignore_errors=True)

@@ -8,12 +8,12 @@ read the store.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from waylore.config import CacheConfig
-from waylore.dates import Moment, to_datetime
+from waylore.dates import Moment, find_timezone, to_datetime
 from waylore.errors import ArgumentError, NotFound
 from waylore.lengths import MAX_PATH, MAX_STATEMENT, MAX_TEXT, MAX_TITLE
 from waylore.protocols import Embedder, Extractor, Observer, Reranker
@@ -150,6 +150,11 @@ def to_strings(name: str, value: Strings) -> tuple[str, ...]:
     if not isinstance(several, Iterable) or isinstance(several, bytes | Mapping):
         raise ArgumentError(f"{name} must be a string or a list of strings, got {type(several).__name__}")
     return tuple(check_text(name, each, "give a string or a list of strings", MAX_TITLE) for each in several)
+
+
+def to_timezone(name: str, value: str) -> tzinfo:
+    """Return the timezone with a name."""
+    return find_timezone(check_text(name, value, "give an IANA name such as Europe/Berlin", MAX_TITLE))
 
 
 def to_names(value: Strings) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from waylore.errors import ArgumentError, ModelMismatch
 from waylore.indexing import exports, pipeline
 from waylore.indexing.importers.dispatch import BATCH_DOCUMENTS, ImportReport
-from waylore.private_files import open_private
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
+from waylore.system import open_private
 from waylore.types.author import Author
 
 EXPORT = "waylore"  # the name of the format that `export` writes

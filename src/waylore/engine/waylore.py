@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from waylore import text as texts
 from waylore.config import CacheConfig, ContextConfig
-from waylore.dates import Moment
+from waylore.dates import Moment, to_datetime
 from waylore.deadline import check_each
 from waylore.engine import arguments, transfer
 from waylore.engine.answers import Answers, describe_mismatch
 from waylore.engine.arguments import FactLike, Strings, Where
-from waylore.engine.wrappers import check_call, make_async, observe
+from waylore.engine.wrappers import check_call, make_async, make_async_generator, observe
 from waylore.errors import ArgumentError, ModelMismatch, NotFound
 from waylore.fence import Fence, make_fence
 from waylore.indexing import exports, pipeline
@@ -90,6 +90,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _read_clock(clock: Clock, timezone: tzinfo) -> datetime:
+    return to_datetime(clock(), "clock").astimezone(timezone)
+
+
 def _ignore(_: object) -> None:
     """Ignore progress."""
 
@@ -105,6 +109,7 @@ class Waylore:
         extractor: Extractor | str | None = RULES,
         single_valued: Strings = (),
         clock: Clock = _now,
+        timezone: str = "UTC",
         cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
         method: str | Recipe = AUTO,
@@ -124,7 +129,8 @@ class Waylore:
         self._observer = arguments.check_observer(observer)
         self._extractor = arguments.check_extractor(extractor, RULES)
         self._single_valued = arguments.to_strings("single_valued", single_valued)
-        self._clock = arguments.check_callable("clock", clock)
+        zone = arguments.to_timezone("timezone", timezone)
+        self._clock = partial(_read_clock, arguments.check_callable("clock", clock), zone)
         self._method, self._top_k = method, top_k
         self._choose_recipe(None, "", None)
         self._reranker = arguments.check_reranker(reranker)
@@ -132,7 +138,7 @@ class Waylore:
             known = store.statistics()
         if problem := describe_mismatch(known, embedder):
             raise ModelMismatch(problem)
-        self._answers = Answers(store, embedder, arguments.to_cache(cache), clock)
+        self._answers = Answers(store, embedder, arguments.to_cache(cache), self._clock)
 
     @classmethod
     def open(
@@ -144,6 +150,7 @@ class Waylore:
         extractor: Extractor | str | None = RULES,
         single_valued: Strings = (),
         clock: Clock = _now,
+        timezone: str = "UTC",
         cache: CacheConfig | float | None = CacheConfig(),  # noqa: B008
         observer: Observer | None = None,
         method: str | Recipe = AUTO,
@@ -161,6 +168,8 @@ class Waylore:
         single_valued: predicates, such as `works_at`, with one object at a time for each subject. A newer fact
             ends the older one, which may hold again later.
         clock: returns the current time.
+        timezone: the IANA name of the zone, such as `Europe/Berlin`, in which "yesterday" in a question or a message
+            is a day. Dates without an offset are UTC in any zone.
         cache: how long answers are cached; a number of seconds, or None to cache none.
         observer: is called around each method.
         method, top_k, reranker: the defaults of `search`.
@@ -178,6 +187,7 @@ class Waylore:
                 extractor=extractor,
                 single_valued=single_valued,
                 clock=clock,
+                timezone=timezone,
                 cache=cache,
                 observer=observer,
                 method=method,
@@ -198,7 +208,7 @@ class Waylore:
         return view
 
     def now(self) -> datetime:
-        """Return the time by the clock of this memory."""
+        """Return the time by the clock of this memory, in its timezone."""
         return self._clock()
 
     @property
@@ -1333,6 +1343,21 @@ class Waylore:
     arelease = make_async(release)
     acompact = make_async(compact)
     aexport = make_async(export)
+    aexport_lines = make_async_generator(export_lines)
+
+    @classmethod
+    async def areembed(
+        cls,
+        url: str | Path,
+        *,
+        embedder: Embedder,
+        collection: str = "default",
+        progress: Callable[[int], None] = _ignore,
+        author: Author = OWNER,
+    ) -> int:
+        """Call `reembed` in a thread."""
+        run = make_async(cls.reembed)
+        return await run(url, embedder=embedder, collection=collection, progress=progress, author=author)
 
     def _choose_recipe(
         self, method: str | Recipe | None, query: str, top_k: int | None, *find_turns: Callable[[], TurnShare]

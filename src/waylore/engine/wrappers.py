@@ -1,10 +1,11 @@
 """What every public method of `Waylore` has around it: checks of the call, an observer, and an async twin."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractContextManager
 from functools import wraps
 from inspect import signature
+from itertools import islice
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from waylore.errors import ArgumentError, ClosedError
@@ -25,6 +26,7 @@ class Facade(Protocol):
 F = TypeVar("F", bound=Facade)
 P = ParamSpec("P")
 T = TypeVar("T")
+BATCH_LINES = 100  # that a thread reads at a time
 
 
 def check_call(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
@@ -68,5 +70,21 @@ def make_async(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     @wraps(method)
     async def run(*arguments: P.args, **options: P.kwargs) -> T:
         return await asyncio.to_thread(method, *arguments, **options)
+
+    return run
+
+
+def make_async_generator(method: Callable[P, Generator[T]]) -> Callable[P, AsyncGenerator[T]]:
+    """Return the method as an asynchronous generator that runs it in threads, some items at a time."""
+
+    @wraps(method)
+    async def run(*arguments: P.args, **options: P.kwargs) -> AsyncGenerator[T]:
+        items = await asyncio.to_thread(method, *arguments, **options)
+        try:
+            while batch := await asyncio.to_thread(lambda: list(islice(items, BATCH_LINES))):
+                for item in batch:
+                    yield item
+        finally:
+            items.close()
 
     return run

@@ -173,7 +173,7 @@ class Memory:
         found = self._require(memory_id)
         document, passage, old = found.document, found.passages[0], join_passages(found)
         new = old if text is None else text
-        changes = [*list_changes(document), json.dumps([old, new, self._memory.now().isoformat()])]
+        changes = [*list_changes(document), json.dumps([old, new, self._memory.now().astimezone(UTC).isoformat()])]
         about = {**document.metadata, **(metadata or {}), HISTORY: changes, ID: make_id(document)}
         about[CREATED] = get_times(document)[0]
         if expiration_date is not UNSET:

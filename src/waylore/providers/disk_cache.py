@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from waylore.errors import StoreUnavailable
-from waylore.private_files import create_private
+from waylore.system import create_private
 
 BUSY_MILLISECONDS = 30_000
 DURABILITY = """

@@ -23,8 +23,8 @@ from uuid import uuid4
 
 from waylore import legacy
 from waylore.errors import ConfigError
-from waylore.private_files import open_private
 from waylore.settings.sections import HttpSettings
+from waylore.system import is_own, name_user, open_private, sync_folder
 
 NAME_FILE = ".name"  # holds the name of the folder, which all processes that share it use
 WRITE_BUFFER_BYTES = 1 << 20  # bytes that are collected before they are written
@@ -101,7 +101,7 @@ def open_spool(http: HttpSettings) -> Spool:
     folder = http.upload_dir or _get_default_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if http.upload_dir is None and (folder.is_symlink() or folder.stat().st_uid != os.getuid()):
+        if http.upload_dir is None and (folder.is_symlink() or not is_own(folder)):
             raise ConfigError(f"{folder} belongs to another user; set http.upload_dir to a folder of your own")
         return Spool(folder, _read_name(folder), UploadSlots("uploads", http.max_concurrent_uploads))
     except OSError as error:
@@ -113,7 +113,7 @@ def open_spool(http: HttpSettings) -> Spool:
 
 def _get_default_folder() -> Path:
     """Return the default folder, or that of the old name if only that exists: jobs may wait for files in it."""
-    folder = Path(tempfile.gettempdir()) / f"waylore-spool-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"waylore-spool-{name_user()}"
     return legacy.find_old_path(folder) or folder
 
 
@@ -211,15 +211,6 @@ def sync_file(file: IO[Any]) -> None:
     """Write the content of an open file to the disk."""
     file.flush()
     os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the new name of a file survives a crash."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _read_name(folder: Path) -> str:

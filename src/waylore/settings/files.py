@@ -5,7 +5,8 @@ The places of the files are found in `settings.load`, and `settings.trust` decid
 
 import logging
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,23 @@ def warn_unknown(variables: Iterable[str], place: str) -> None:
     """Log variables with our prefix that no setting has."""
     for name in find_unknown(variables):
         log.warning("%s in %s is not a setting; `waylore config` lists them", name, place)
+
+
+@contextmanager
+def collect_unknown() -> Iterator[list[str]]:
+    """Collect the variables that the settings warn of, each once, instead of logging them."""
+    found: list[str] = []
+
+    def collect(record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            found.extend({str(record.args[0])} - {*found})
+        return False
+
+    log.addFilter(collect)
+    try:
+        yield found
+    finally:
+        log.removeFilter(collect)
 
 
 def trust_file(file: Path, record: Path) -> Values:

@@ -21,6 +21,7 @@ from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 
 from waylore import legacy
+from waylore.dates import find_timezone, show_times_in
 from waylore.errors import ConfigError
 from waylore.project import PROJECT, find_project_file
 from waylore.settings.files import DOTENV, read_file, read_folder_file, warn_unknown
@@ -29,7 +30,6 @@ from waylore.settings.names import (
     PREFIX,
     Name,
     Values,
-    find_unknown,
     flatten,
     get_variable,
     pick_settings,
@@ -59,7 +59,10 @@ class Setting:
 
 
 def load(**options: Any) -> Settings:
-    """Load the settings; `options` come first. A value that cannot be used raises an error that names its place."""
+    """Load the settings; `options` come first. A value that cannot be used raises an error that names its place.
+
+    From then on this process prints times in their timezone.
+    """
     places = _read_places(options)
     warn_unknown(os.environ, "the environment")
     problems = [
@@ -73,6 +76,7 @@ def load(**options: Any) -> Settings:
     except ValidationError as error:
         problems = [_describe_invalid(problem, places) for problem in error.errors(include_url=False)]
         raise ConfigError("; ".join(problems)) from error
+    show_times_in(find_timezone(settings.timezone))
     return settings if "store" in options else _find_old_store(settings)
 
 
@@ -139,11 +143,6 @@ def _drop_untrusted(places: dict[str, Values]) -> dict[Name, tuple[Any, str, str
 
 def _mask_key(name: Name, value: Any) -> Any:
     return "**********" if name[-1] == "api_key" else value
-
-
-def find_unknown_variables() -> tuple[str, ...]:
-    """Return variables of the environment with our prefix that no setting has."""
-    return find_unknown(os.environ)
 
 
 def list_old_settings() -> tuple[tuple[str, str], ...]:

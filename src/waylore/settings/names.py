@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from waylore.settings.sections import Section, Settings
 
 PREFIX = "WAYLORE_"
-TOOLS = (f"{PREFIX}MODELS", f"{PREFIX}TEXTSEARCH", f"{PREFIX}DEBIAN_MIRROR")  # variables of our own tools
+TOOLS = tuple(f"{PREFIX}{name}" for name in ("MODELS", "TEXTSEARCH", "QDRANT", "DEBIAN_MIRROR"))  # of our own tools
 Name: TypeAlias = tuple[str, ...]  # of a setting, as ("http", "port")
 Values: TypeAlias = dict[Name, Any]
 

@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from waylore.dates import find_timezone
+from waylore.errors import ArgumentError
+
 EMBEDDERS = ("none", "fastembed", "model2vec", "openai", "hashing")
 EXTRACTORS = ("rules", "spacy", "llm", "none")
 RERANKERS = ("fastembed", "endpoint")
@@ -28,6 +31,14 @@ def _check_days(words: tuple[str, ...]) -> tuple[str, ...]:
                 f"must be the name of a collection and a number of days, such as team=400, got {word!r:.60}"
             )
     return words
+
+
+def _check_timezone(name: str) -> str:
+    try:
+        find_timezone(name)
+    except ArgumentError as error:
+        raise ValueError(str(error).removeprefix("timezone ")) from error
+    return name
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]  # separated by commas, or a list in a file
@@ -205,6 +216,11 @@ class Settings(Section):
 
     store: str = Field(default="memory.waylore", description="file, postgresql://…, or cells+ and a catalogue")
     collection: str = Field(default="default", description="collection to use")
+    timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
+        default="UTC",
+        description="IANA name of the zone of words such as yesterday and of printed times, as Europe/Berlin; dates "
+        "without an offset are UTC",
+    )
     single_valued: Words = Field(default=(), description="predicates of which a subject has one object at a time")
     embedding: EmbeddingSettings = EmbeddingSettings()
     extraction: ExtractionSettings = ExtractionSettings()

@@ -27,7 +27,7 @@ PROVIDERS = {  # of the sections that have a key, with their defaults
 LOCAL_PROVIDERS = {"", *EMBEDDERS, *EXTRACTORS, *RERANKERS} - {"openai", "llm", "endpoint"}  # the others may send texts
 WRITTEN_PATHS = {("store",), ("extraction", "cache"), ("http", "upload_dir")}  # where texts are written
 HARMLESS = {
-    *(("collection",), ("single_valued",)),
+    *(("collection",), ("single_valued",), ("timezone",)),
     *((section, name) for section in ("embedding", "reranking") for name in ("model", "path", "threads")),
     ("extraction", "model"),
     *(("search", name) for name in ("method", "top_k", "recipe")),

@@ -53,6 +53,7 @@ def open_collection(
         embedder=model,
         extractor=create_extractor(settings.extraction),
         single_valued=settings.single_valued,
+        timezone=settings.timezone,
         observer=CompositeObserver(observers) if len(observers) > 1 else next(iter(observers), None),
         scrub=settings.secrets.is_scrubbed(name),
         reranker=reranker or create_reranker(settings),

@@ -15,6 +15,7 @@ method and every filter of the protocol. They do not kill processes or fill disk
 from waylore.testing.assertions import AssertionTests
 from waylore.testing.audit import AuditTests
 from waylore.testing.authors import AuthorTests
+from waylore.testing.calls import CallTests
 from waylore.testing.collections import CollectionTests
 from waylore.testing.expiry import ExpiryTests
 from waylore.testing.fetching import FetchingTests
@@ -40,6 +41,7 @@ class StoreConformance(
     ExpiryTests,
     AuthorTests,
     AuditTests,
+    CallTests,
     CollectionTests,
 ):
     """Every test of the Store protocol. A subclass defines the fixture `open_store`."""

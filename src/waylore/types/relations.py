@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from waylore.dates import format_day
 from waylore.types.knowledge import SAME, Entity
 from waylore.types.plain import dump_document, dump_entity, dump_time
 from waylore.types.search import Step
@@ -75,7 +76,7 @@ class RelatedFact:
         """Since when and until when the fact holds, as far as it says so: `since 2024-01-02`."""
         fact = self.assertion.fact
         days = (("since", fact.valid_from), ("until", fact.valid_to))
-        return tuple(f"{word} {day:%Y-%m-%d}" for word, day in days if day)
+        return tuple(f"{word} {format_day(day)}" for word, day in days if day)
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from waylore.dates import to_datetime
+from waylore.dates import format_day, to_datetime
 from waylore.errors import ArgumentError
 from waylore.types.knowledge import (
     LIVE,
@@ -263,7 +263,7 @@ class Superseder:
     since: datetime
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.since:%Y-%m-%d}: {self.text}"
+        return f"{self.kind} {format_day(self.since)}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class Hit:
     @property
     def said(self) -> str:
         """When and by whom the passage was said, such as `2026-03-01, Mara`; empty if neither is known."""
-        day = f"{self.passage.at:%Y-%m-%d}" if self.passage.at else ""
+        day = format_day(self.passage.at) if self.passage.at else ""
         return ", ".join(filter(None, (day, self.passage.speaker)))
 
     @property
@@ -320,7 +320,7 @@ class Hit:
         """The title, then when and by whom it was said, and whether it is superseded or planned."""
         state = "planned" if self.is_planned else ""
         if self.superseded_by:
-            state = f"{self.superseded_by.kind} {self.superseded_by.since:%Y-%m-%d}"
+            state = f"{self.superseded_by.kind} {format_day(self.superseded_by.since)}"
         return " · ".join(filter(None, (self.title, self.said, state)))
 
     @property
@@ -328,7 +328,7 @@ class Hit:
         """The text, and what holds instead of it if it is superseded."""
         if self.superseded_by is None:
             return self.text
-        until = f"{self.superseded_by.since:%Y-%m-%d}"
+        until = format_day(self.superseded_by.since)
         return f"{self.text}\n(until {until}; then: {to_snippet(self.superseded_by.text)})"
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from waylore.dates import format_day
 from waylore.fence import to_line
 from waylore.text import normalise
 from waylore.types.knowledge import Document, Fact, Passage
@@ -72,7 +73,7 @@ class TimelineEntry:
     is_planned: bool = False
 
     def __str__(self) -> str:
-        end = f"{self.end.kind} {self.end.at:%Y-%m-%d}" if self.end else ""
+        end = f"{self.end.kind} {format_day(self.end.at)}" if self.end else ""
         state = ", ".join(filter(None, ("planned" if self.is_planned else "", end)))
         return f"{self.describe_periods()}: {self.assertion.fact}{f' ({state})' if state else ''}"
 
@@ -121,7 +122,7 @@ class MemoryChange:
     after: Assertion | None = None
 
     def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d} {self.kind}: {self.describe_facts()}"
+        return f"{format_day(self.at)} {self.kind}: {self.describe_facts()}"
 
     def describe_facts(self) -> str:
         """Return the fact that began or ended, or what was replaced and by what: `Mara —lives_in→ Oslo, now Bergen`."""
@@ -219,11 +220,11 @@ class Provenance:
 
 def _describe_period(start: datetime | None, end: datetime | None) -> str:
     if start is None:
-        return f"until {end:%Y-%m-%d}" if end else "undated"
-    return f"{start:%Y-%m-%d} to {end:%Y-%m-%d}" if end else f"since {start:%Y-%m-%d}"
+        return f"until {format_day(end)}" if end else "undated"
+    return f"{format_day(start)} to {format_day(end)}" if end else f"since {format_day(start)}"
 
 
 def describe_turn(passage: Passage) -> str:
     """Return when and by whom a passage was said, such as `2026-03-01, Mara`; empty if neither is known."""
-    day = f"{passage.at:%Y-%m-%d}" if passage.at else ""
+    day = format_day(passage.at) if passage.at else ""
     return ", ".join(filter(None, (day, passage.speaker)))

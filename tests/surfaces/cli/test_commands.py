@@ -131,14 +131,14 @@ def test_search_prints_cards(filled: Path) -> None:
     assert re.search(r"^ 1 Login +notes/login.md \d\.\d{3}$", shown, re.MULTILINE)
     assert "issues tokens. ## Tokens Tokens are\n   kept by [[Sessions]].\n" in shown
     assert "   via Login —Tokens are kept by→ Sessions —owner→ Mara\n" in shown
-    assert "not searched: meaning: no embedder was given" in shown
+    assert "not searched: vector: no embedder was given" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "\x1b" not in shown
 
 
 def test_search_explain_prints_trees(filled: Path) -> None:
     shown = run("search", QUESTION, "--explain")
-    assert re.search(r"├── words +[█░]{10} +\d+%  rank 1, BM25 \d+\.\d{4}, best \d", shown)
+    assert re.search(r"├── keyword +[█░]{10} +\d+%  rank 1, BM25 \d+\.\d{4}, best \d", shown)
     assert "└── Sessions —owner→ Mara" in shown
 
 
@@ -425,7 +425,11 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
 
 def test_eval_is_a_command() -> None:
     assert "usage: waylore eval" in run("eval", "--help")
-    run("eval", "--data", "sets", "--sets", "none", "--embedder", "hashing", code=1)
+    missing = run("eval", "--data", "sets", "--sets", "none", "--embedder", "hashing", code=2)
+    assert missing.startswith("waylore: ")
+    wrong = run("eval", "notes", "--recipes", "none", code=2)
+    assert wrong.startswith("waylore: argument --recipes/--methods: invalid choice: 'none'")
+    assert wrong.endswith("; see `waylore eval --help`\n")
 
 
 def test_eval_measures_a_folder_with_the_embedder_of_the_settings(

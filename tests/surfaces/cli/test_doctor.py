@@ -77,6 +77,7 @@ def test_problem_sets_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYLORE_STROE", "team.waylore")
     printed = run("doctor", code=1)
     assert "unknown setting WAYLORE_STROE\n             → did you mean WAYLORE_STORE?" in printed
+    assert printed.count("WAYLORE_STROE") == 1
     assert printed.endswith("\n1 problem found\n")
     assert json.loads(run("doctor", "--json", code=1))[0] == {
         "subject": "settings",

@@ -135,16 +135,20 @@ def test_search_loads_neither_models_nor_servers(folder: Path) -> None:
 def test_search_starts_in_twice_the_time_of_its_libraries(folder: Path) -> None:
     """Compare least times: on a quiet machine 0.25 s for the libraries, 0.03 s and 0.57 s for the commands.
 
-    The limits come to 0.05 s and 0.7 s there, below the targets of 0.25 s and 0.8 s.
+    The limits come to 0.05 s and 0.7 s there, below the targets of 0.25 s and 0.8 s. Processor time on a shared core
+    varies by a third, so a round that exceeds a limit is repeated: the least of up to 15 rounds has to be within it.
     """
-    times: dict[str, list[float]] = {"libraries": [], "version": [], "search": []}
-    for _ in range(5):
-        times["libraries"].append(measure_seconds(folder, "-c", DEPENDENCIES))
-        times["version"].append(measure_seconds(folder, "-c", START, "--version"))
-        times["search"].append(measure_seconds(folder, "-c", START, "search", "Who leads Mara?"))
-    least = {name: min(seconds) for name, seconds in times.items()}
-    assert least["version"] < 0.2 * least["libraries"], times
-    assert least["search"] < 2.8 * least["libraries"], times
+    commands = {
+        "libraries": ("-c", DEPENDENCIES),
+        "version": ("-c", START, "--version"),
+        "search": ("-c", START, "search", "Who leads Mara?"),
+    }
+    least = dict.fromkeys(commands, float("inf"))
+    for _ in range(15):
+        least = {name: min(least[name], measure_seconds(folder, *command)) for name, command in commands.items()}
+        if least["version"] < 0.2 * least["libraries"] and least["search"] < 2.8 * least["libraries"]:
+            return
+    pytest.fail(f"processor time of the commands, the least of 15 rounds: {least}")
 
 
 @pytest.mark.model
@@ -159,3 +163,26 @@ def test_add_loads_the_model_for_new_texts_only(tmp_path: Path) -> None:
     assert "model2vec" not in load_modules(tmp_path, START, "add", "notes")
     assert "model2vec" not in load_modules(tmp_path, START, "search", "Mara", "--method", "keyword")
     assert "model2vec" in load_modules(tmp_path, START, "search", "Mara")
+
+
+BROKEN = """
+import sys
+
+class Broken:
+    def find_spec(self, name, path, target=None):
+        if name == "waylore.surfaces.cli.browse":
+            raise KeyError("a table that is missing")
+
+sys.meta_path.insert(0, Broken())
+from waylore.surfaces.cli.__main__ import main
+main()
+"""
+
+
+def test_error_of_a_module_is_not_a_missing_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN, "stats"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode
+    assert "KeyError: 'a table that is missing'" in done.stderr
+    assert "No such command" not in done.stderr

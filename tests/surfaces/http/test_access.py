@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from databases import create_database
+from surfaces.operations import QUERIES, make_bodies
 from surfaces.serving import create_client, create_token, make_receipt, make_settings, open_client, read_json, start_app
 from waylore.service.keys import make_key, mark_revoked, rotate_secret, split_token, verify_secret
 from waylore.service.registry.open import open_registry
@@ -23,28 +24,7 @@ from waylore.service.registry.protocol import SCOPES, Key
 
 NOTES = "/v1/collections/default"
 SECRET = "Xylophone"  # a word of the text that other callers must not read
-QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated", "listMerges"), "?entity=login")
-QUERIES["getConnection"] = "?entity=login&to=Mara"
-BODIES: dict[str, dict[str, Any]] = {
-    "putCollection": {"description": "mine now"},
-    "addDocument": {"text": f"Planted {SECRET}."},
-    "addFacts": {"facts": [{"subject": SECRET, "predicate": "is", "object": "planted"}]},
-    "markDistinct": {"name": SECRET, "other": "planted"},
-    "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
-    "forgetDocuments": {"documents": ["{document}"]},
-    "verifyReceipt": {"documents": ["{document}"]},
-    "searchCollection": {"query": SECRET},
-    "renderContext": {"query": SECRET},
-    "explainHit": {"query": SECRET, "passage": "{passage}"},
-    "createKey": {"name": "more", "collections": ["acme"], "scope": "admin"},
-    "rotateKey": {},
-    "uploadFile": {"text": f"Planted {SECRET}."},
-    "importFile": {"subject": SECRET, "predicate": "is", "object": "planted"},
-    "startJob": {"kind": "forget"},
-    "quarantineAuthor": {"author": "local"},
-    "releaseAuthor": {"author": "local"},
-    "forgetQuarantined": {"author": "local"},
-}
+BODIES = make_bodies(SECRET, collection="acme", author="local")
 OPEN = {"checkLiveness", "checkReadiness"}
 OF_KEYS = {"listKeys", "createKey", "rotateKey", "revokeKey", "auditKeys"}
 

@@ -12,6 +12,7 @@ import apsw
 import httpx
 import psycopg
 import pytest
+from tools.waiting import HANG_SECONDS
 
 from databases import create_database
 from surfaces.serving import create_client, create_token, make_settings, open_client, read_json, start_app
@@ -95,10 +96,9 @@ async def test_requests_end_while_the_model_hangs(tmp_path: Path) -> None:
         of = of.model_copy(update={"embedding": EmbeddingSettings(provider="openai", model="m", base_url=url)})
         async with open_client(of) as asked:
             await wait_until_open(asked)
-            began = time.monotonic()
-            found = await asked.post(f"{NOTES}/search", json={"query": "Mara"})
-            added = await asked.post(f"{NOTES}/documents", json={"text": "Jon works there too."})
-            assert time.monotonic() - began < 30
+            async with asyncio.timeout(HANG_SECONDS):
+                found = await asked.post(f"{NOTES}/search", json={"query": "Mara"})
+                added = await asked.post(f"{NOTES}/documents", json={"text": "Jon works there too."})
             assert found.status_code in (200, 504)  # words are searched if there is time left
             assert added.status_code in (503, 504)
             assert await is_idle()
@@ -112,7 +112,7 @@ async def test_mcp_is_within_the_deadline(tmp_path: Path) -> None:
     async with open_client(of) as asked:
         await wait_until_open(asked)
         late = await asked.post("/mcp", json=sent, headers=accepted)
-        assert late.status_code == 504 or late.json()["result"]["isError"], late.text
+        assert late.status_code == 504 or late.json().get("result", {}).get("isError"), late.text
         assert await is_idle()
     assert list_ids(of.store) == []
 
@@ -124,10 +124,9 @@ async def test_authentication_is_within_the_deadline() -> None:
     async with start_app(of) as app, create_client(app, create_token(url)) as asked:
         with psycopg.connect(url) as db:
             db.execute("LOCK TABLE waylore_service.keys")
-            began = time.monotonic()
-            late = await asked.get("/v1/collections")
+            async with asyncio.timeout(HANG_SECONDS):  # while the table is locked
+                late = await asked.get("/v1/collections")
             assert late.status_code in (503, 504)
-            assert time.monotonic() - began < 10
         await wait_until_open(asked)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from surfaces.operations import QUERIES, make_bodies
 from surfaces.serving import create_client, create_token, make_receipt, make_settings, read_json, start_app
 from waylore.surfaces.tools.tools import TOOLS
 
@@ -19,28 +20,7 @@ NOTES = "/v1/collections/default"
 SECRET = "Xylophone"
 LISTED = "https://app.example"
 Headers = list[tuple[str, str]]
-QUERIES = dict.fromkeys(("listFacts", "getTimeline", "getRelated", "listMerges"), "?entity=login")
-QUERIES["getConnection"] = "?entity=login&to=Mara"
-BODIES: dict[str, Any] = {
-    "putCollection": {"description": "mine now"},
-    "addDocument": {"text": f"Planted {SECRET}."},
-    "addFacts": {"facts": [{"subject": "a", "predicate": "is", "object": "planted"}]},
-    "markDistinct": {"name": "a", "other": "planted"},
-    "rememberMessages": {"messages": [{"role": "user", "content": f"Planted {SECRET}."}]},
-    "forgetDocuments": {"documents": ["{document}"]},
-    "verifyReceipt": {"documents": ["{document}"]},
-    "searchCollection": {"query": SECRET},
-    "renderContext": {"query": SECRET},
-    "explainHit": {"query": SECRET, "passage": "{passage}"},
-    "createKey": {"name": "more", "collections": ["default"], "scope": "admin"},
-    "rotateKey": {},
-    "uploadFile": {"text": "Planted."},
-    "importFile": {"subject": "a", "predicate": "is", "object": "planted"},
-    "startJob": {"kind": "forget"},
-    "quarantineAuthor": {"author": "key:other"},
-    "releaseAuthor": {"author": "key:other"},
-    "forgetQuarantined": {"author": "key:other"},
-}
+BODIES = make_bodies(SECRET, collection="default", author="key:other")
 ARGUMENTS: dict[str, Any] = {
     "memory_search": {"query": SECRET},
     "memory_get": {"id": "{document}"},

@@ -10,7 +10,8 @@ import pytest
 
 from waylore.errors import ConfigError
 from waylore.settings import load as settings
-from waylore.settings.load import check_settings, find_unknown_variables, list_settings, load
+from waylore.settings.load import check_settings, list_settings, load
+from waylore.settings.names import find_unknown
 from waylore.surfaces.open import open_collection
 
 
@@ -116,6 +117,7 @@ def test_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[http]\nport = 'x'\n", r"http\.port: .*integer.* \(waylore\.toml\)"),
         ("[http]\nprt = 1\n", r"unknown setting http\.prt \(waylore\.toml\); did you mean http\.port\?"),
         ("[telemetry]\nlog_format = 'xml'\n", r"telemetry\.log_format: .*'json'.*\(waylore\.toml\)"),
+        ("timezone = 'Berlin'\n", r"timezone: .*IANA name.*'Berlin'.* \(waylore\.toml\)"),
         ("[http\n", r"waylore\.toml is not TOML"),
     ],
 )
@@ -127,13 +129,13 @@ def test_error_names_the_setting_and_its_place(folder: Path, toml: str, message:
 
 def test_unknown_variable_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYLORE_STROE", "x")
-    assert find_unknown_variables() == ("WAYLORE_STROE",)
+    assert find_unknown(os.environ) == ("WAYLORE_STROE",)
 
 
 def test_variables_of_our_tools_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WAYLORE_MODELS", "WAYLORE_TEXTSEARCH", "WAYLORE_DEBIAN_MIRROR"):
+    for name in ("WAYLORE_MODELS", "WAYLORE_TEXTSEARCH", "WAYLORE_QDRANT", "WAYLORE_DEBIAN_MIRROR"):
         monkeypatch.setenv(name, "x")
-    assert find_unknown_variables() == ()
+    assert find_unknown(os.environ) == ()
 
 
 def test_only_settings_read_the_environment() -> None:

@@ -28,6 +28,7 @@ RELEASED = {
         "da2aa2df052252d968beaf0d55baaef1872a493b8ffcf2108065f9380f08807d",
         "76674442c7dc0bad7da49ddcee54211628d6e7ac65ad3cbdc1738ba84dae0ddf",
         "6972bc5d97bce72dd0fa9b020ce90a713e33d089e6ae3123c979ab6f3fff9423",
+        "c34f8d6300c0b69dc1a46c817160830ed6ed8c899b528adf4e699e922ce2dd77",
     ],
     ("waylore.store.postgres", ""): [
         "cc3dee3fd1cbd99360c279ef6cc65d2b3f42cb2e5deb7cd19794f63c33db0de7",
@@ -44,6 +45,7 @@ RELEASED = {
         "cde13fd013f7c7ebbafab3195c9f4622afe3eb209e390ab6caa9b3fd492a2d92",
         "fe06bc49a41967016c0cea85ce1576b690d877789681cb8e545b2c89a8c2e23e",
         "f9619263858c90c078999429f5a1790b922a4313960c4d057dba6e3351008774",
+        "79cec9935bec7c0aad9e3cbc3feab35c5cf7790058882a001b10f1ce28be4424",
     ],
     ("waylore.cells.catalogue", "sqlite"): [
         "4f7e6782866bd57cb3d748424186ee2c7e3cfccb624288692e5fc60abe991891",

@@ -11,17 +11,17 @@ import atexit
 import json
 import os
 import signal
-import subprocess  # nosec B404 (it starts our own program only)
+import subprocess  # nosec B404 (for its constants)
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 from waylore.indexing.blocks import Block, BlockKind, Limits, Mark, ReadError, Reading, Skipped, Source
+from waylore.system import call_in_forks, start_child
 
 MAX_IDLE = 2  # processes that wait for the next file
 WAIT_SECONDS = 0.5  # between two calls of `wait` while a process reads
@@ -63,19 +63,13 @@ class ReaderProcess:
     """A process that reads files, one after another."""
 
     def __init__(self) -> None:
-        self._connection, theirs = Pipe()
-        command = [sys.executable, "-I", "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 # nosec B603 (our own program)
-                command,
-                env=_ENVIRONMENT,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        finally:
-            theirs.close()
+        self._connection, self._process = start_child(
+            lambda number: [sys.executable, "-I", "-c", _PROGRAM, number, *sys.path],
+            env=_ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     @property
     def is_running(self) -> bool:
@@ -141,7 +135,7 @@ def kill_idle() -> None:
 
 
 atexit.register(kill_idle)
-os.register_at_fork(after_in_child=_idle.clear)  # they belong to the parent
+call_in_forks(_idle.clear)  # they belong to the parent
 
 
 def _describe_end(status: int, limits: Limits) -> str:

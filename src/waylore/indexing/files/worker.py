@@ -6,8 +6,8 @@ system allows that. It ends when its parent ends, and a limit of processor time 
 
 import ctypes
 import math
+import mmap
 import os
-import resource
 import select
 import signal
 import sys
@@ -65,21 +65,23 @@ def leave_network() -> bool:
 
 def set_limits(limits: Limits) -> None:
     """Set the limits for the next file, in addition to the time that the process has used so far."""
+    import resource  # noqa: PLC0415 (only POSIX has it, and only there this process is started)
+
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _set_limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime) + limits.seconds)
-    _set_limit(resource.RLIMIT_AS, _measure_address_space() + limits.memory)
-    _set_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
-    _set_limit(resource.RLIMIT_CORE, 0)  # the signal at the end of its time would write the memory to disk
-
-
-def _set_limit(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    values = {
+        resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime) + limits.seconds,
+        resource.RLIMIT_AS: _measure_address_space() + limits.memory,
+        resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
+        resource.RLIMIT_CORE: 0,  # the signal at the end of its time would write the memory to disk
+    }
+    for kind, value in values.items():
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
 def _measure_address_space() -> int:
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * mmap.PAGESIZE
     except OSError:  # a system without /proc
         return 0
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for_any
 from typing import Any, TypeVar
@@ -31,6 +30,7 @@ from waylore.indexing.loading.job import (
 from waylore.indexing.loading.pieces import split_files
 from waylore.indexing.loading.steps import write_prepared
 from waylore.store.protocol import Store
+from waylore.system import start_child
 
 MAX_ATTEMPTS = 3  # for a unit whose process ends
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.loading.worker import main; main()"
@@ -41,17 +41,12 @@ class LoadProcess:
     """A process that prepares units, one after another. `multiprocessing` would run the main module again."""
 
     def __init__(self, job: LoadJob) -> None:
-        self.connection, theirs = Pipe()
         self.unit: Unit = ()
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 # nosec B603 (our own program)
-                [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
-        finally:
-            theirs.close()
+        self.connection, self._process = start_child(
+            lambda number: [sys.executable, "-c", _PROGRAM, number, *sys.path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
         self._send(job)
 
     def prepare(self, unit: Unit) -> None:

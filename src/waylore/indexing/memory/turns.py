@@ -8,8 +8,9 @@ turn keeps its text without the name of its speaker. Its position grows with its
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
+from waylore.dates import to_local
 from waylore.indexing import pipeline
 from waylore.indexing.memory.repeats import outlasts
 from waylore.indexing.memory.statements import corrects, find_statements
@@ -30,11 +31,12 @@ BATCH_TURNS = 256  # in one transaction
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message with the document that it becomes; `position` is its place in the session."""
+    """A message with the document that it becomes; `position` is its place in the session, `said` its local time."""
 
     message: Message
     document: Document
     position: int
+    said: datetime
 
     @property
     def speaker(self) -> str:
@@ -72,7 +74,10 @@ def remember_turns(
 
 
 def make_turns(messages: Sequence[Message], frame: Document, now: datetime) -> list[Turn]:
-    """Return the turns of messages. A message without a time was said at that of the one before, else of the call."""
+    """Return the turns of messages. A message without a time was said at that of the one before, else of the call.
+
+    Days that a message names without a date, such as "yesterday", are days in the timezone of `now`.
+    """
     seen: Counter[str] = Counter()
     said = frame.at or now
     made = []
@@ -81,7 +86,8 @@ def make_turns(messages: Sequence[Message], frame: Document, now: datetime) -> l
         own = identity("turn", message.id) if message.id else _identify(message, seen)
         document = replace(frame, at=said, source="conversation")
         id_ = identity("document", "turn", add_scope(own, (*pipeline.get_scope(document), *sorted(frame.labels))))
-        made.append(Turn(message, replace(document, id=id_), to_microseconds(said) + place))
+        local = to_local(said, now.tzinfo or UTC)
+        made.append(Turn(message, replace(document, id=id_), to_microseconds(said) + place, local))
     return made
 
 
@@ -108,7 +114,7 @@ def read_statements(store: Store, turns: Sequence[Turn]) -> dict[str, Extraction
 
 
 def _find_statements(turn: Turn) -> Extraction:
-    stated = find_statements(turn.message.content, turn.speaker, turn.document.at or EPOCH)
+    stated = find_statements(turn.message.content, turn.speaker, turn.said)
     return replace(stated, facts=tuple(_resolve_user(fact, turn) for fact in stated.facts))
 
 

@@ -40,11 +40,12 @@ class FastEmbedder:
         self,
         model: str = "BAAI/bge-small-en-v1.5",
         *,
-        path: Path | None = None,
+        path: Path | str | None = None,
         threads: int | None = None,
     ) -> None:
-        self._name = name_model(model, path)
-        self._model = load_model(EMBEDDING, model, path)
+        folder = Path(path) if path else None
+        self._name = name_model(model, folder)
+        self._model = load_model(EMBEDDING, model, folder)
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="waylore-embed")
         self._question = BGE_QUESTION if _ENGLISH_BGE.match(model) else ""

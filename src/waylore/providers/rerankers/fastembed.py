@@ -33,15 +33,15 @@ class FastReranker:
         self,
         model: str = "Xenova/ms-marco-MiniLM-L-6-v2",
         *,
-        path: Path | None = None,
+        path: Path | str | None = None,
         threads: int | None = None,
         batch_size: int = 1,
     ) -> None:
         if find_spec("fastembed") is None:
             require("fastembed", extra="local")
-        if path:
-            find_weights(path)
-        self._name, self._path, self._batch_size = model, path, batch_size
+        self._name, self._path, self._batch_size = model, Path(path) if path else None, batch_size
+        if self._path:
+            find_weights(self._path)
         self._threads = threads or os.cpu_count() or 1
         self._model: Any = None
         self._loading = Lock()

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from waylore.errors import ConfigError, DamagedStore, StoreError, StoreUnavailable
 from waylore.service.backups.file import COPY, find_file, load_file, save_file
 from waylore.service.backups.manifest import Manifest, Progress, check_parts, read_manifest, write_manifest
-from waylore.service.spool import sync_folder
 from waylore.store.urls import parse_url, require_driver
+from waylore.system import sync_folder
 
 TARGETS = {"sqlite": "a new file", "postgresql": "an empty database, postgresql://…,"}  # what each engine restores into
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from shutil import copyfileobj
 
 from waylore.errors import ConfigError, DamagedStore, NotFound
-from waylore.private_files import open_private
 from waylore.service.backups.manifest import (
     Manifest,
     Progress,
@@ -22,12 +21,13 @@ from waylore.service.backups.manifest import (
     summarise,
 )
 from waylore.service.integrity import check_documents
-from waylore.service.spool import sync_file, sync_folder
+from waylore.service.spool import sync_file
 from waylore.store.sqlite.file import list_collections, read_schema, translate_errors
 from waylore.store.sqlite.pages import copy_file
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
 from waylore.store.urls import parse_url
+from waylore.system import open_private, sync_folder
 
 COPY = "store.waylore"
 

@@ -17,7 +17,6 @@ from psycopg import sql
 
 from waylore import legacy
 from waylore.errors import ConfigError, DamagedStore, Forbidden, NotFound, SchemaOutdated, StoreUnavailable
-from waylore.private_files import open_private
 from waylore.service.backups.manifest import (
     SCHEMAS,
     Manifest,
@@ -40,6 +39,7 @@ from waylore.store.postgres.setup import FILL, migrate_schema, prepare_database,
 from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.reads import drive
 from waylore.store.sql import NOTHING_TO_FILL, load_queries
+from waylore.system import open_private
 from waylore.types.knowledge import IndexedDocument
 
 SQL = load_queries("waylore.service.backups")

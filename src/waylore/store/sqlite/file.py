@@ -27,11 +27,11 @@ from waylore.errors import (
     StoreUnavailable,
 )
 from waylore.plugins import import_later
-from waylore.private_files import create_private
 from waylore.store.sql import NOTHING_TO_FILL, Migration, is_current, load_migrations, load_queries, migrate
 from waylore.store.sqlite import pages
 from waylore.store.sqlite.name_keys import fill_keys
 from waylore.store.sqlite.vfs import open_database, reserve_checksums, use_checksums
+from waylore.system import create_private
 
 SQL = load_queries("waylore.store.sqlite")
 STORE, CATALOGUE = 0x57617953, 0x57617943  # application ids of files: "WayS" and "WayC" in ASCII

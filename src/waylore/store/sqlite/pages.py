@@ -14,7 +14,6 @@ from pathlib import Path
 import apsw
 
 from waylore.deadline import check_deadline
-from waylore.private_files import create_private
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.vfs import (
     DamagedPage,
@@ -25,6 +24,7 @@ from waylore.store.sqlite.vfs import (
     reserve_checksums,
     use_checksums,
 )
+from waylore.system import create_private
 
 SQL = load_queries("waylore.store.sqlite")
 READER_WAIT_SECONDS = 0.5  # while a checkpoint waits for readers, no connection can write

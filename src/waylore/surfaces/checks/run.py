@@ -12,8 +12,8 @@ from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError, ModelError, WayloreError
 from waylore.project import PROJECT, find_project_file
 from waylore.protocols import Embedder
+from waylore.settings.files import collect_unknown
 from waylore.settings.load import (
-    find_unknown_variables,
     list_old_settings,
     list_settings,
     load,
@@ -34,15 +34,10 @@ FORMATS = {"markdown_it": "Markdown", "lxml": "HTML", "pypdf": "PDF", "docx": "D
 def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
     """Run all checks on this machine, these settings and this store; the deep ones read every document."""
     yield from _check_old_settings()
-    yield from _check_variables()
-    try:
-        settings = load(**options)
-    except ConfigError as error:
-        is_untrusted = "`waylore trust" in str(error)
-        remedy = "trust only files whose origin you know" if is_untrusted else "edit the file or variable that it names"
-        yield Finding("settings", "wrong", str(error), remedy)
+    settings, of_settings = _check_settings(options)
+    yield from of_settings
+    if settings is None:
         return
-    yield Finding("settings", "good", _describe_source(settings, options))
     yield from _check_readers()
     embedder, of_models = _check_models(settings)
     yield from of_models
@@ -62,16 +57,25 @@ def _check_old_settings() -> Iterator[Finding]:
         yield Finding("settings", "note", f"{old} is not read", f"rename it to {new}")
 
 
-def _check_variables() -> Iterator[Finding]:
-    """Yield variables with our prefix that are no setting."""
-    for name in find_unknown_variables():
-        setting = suggest(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
-        hint = (
-            f"did you mean {PREFIX}{setting.replace('.', '_').upper()}?"
-            if setting
-            else "list them with `waylore config`"
-        )
-        yield Finding("settings", "wrong", f"unknown setting {name}", hint)
+def _check_settings(options: Mapping[str, Any]) -> tuple[Settings | None, list[Finding]]:
+    """Return the settings, if they can be used, and the findings about them."""
+    settings = None
+    with collect_unknown() as unknown:
+        try:
+            settings = load(**options)
+            verdict = Finding("settings", "good", _describe_source(settings, options))
+        except ConfigError as error:
+            is_untrusted = "`waylore trust" in str(error)
+            edit = "edit the file or variable that it names"
+            remedy = "trust only files whose origin you know" if is_untrusted else edit
+            verdict = Finding("settings", "wrong", str(error), remedy)
+    return settings, [*map(_describe_unknown, unknown), verdict]
+
+
+def _describe_unknown(name: str) -> Finding:
+    setting = suggest(name.removeprefix(PREFIX).lower().replace("_", ".", 1))
+    meant = f"did you mean {PREFIX}{setting.replace('.', '_').upper()}?"
+    return Finding("settings", "wrong", f"unknown setting {name}", meant if setting else "list them: `waylore config`")
 
 
 def _check_readers() -> Iterator[Finding]:

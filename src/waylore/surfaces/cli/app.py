@@ -121,6 +121,13 @@ class LazyCommands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         return load_command(name)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a subcommand. A KeyError while its module is imported is raised: it does not mean that none exists."""
+        return load_command(name) if name in COMMANDS else default
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
 

@@ -158,7 +158,7 @@ def entities(
         str, typer.Option("--predicate", "-p", metavar="WORDS", help="Only subjects of facts that state this.")
     ] = "",
     about: Annotated[
-        str, typer.Option("--object", "-o", metavar="NAME", help="Only what a fact relates to this entity.")
+        str, typer.Option("--object", "-o", metavar="NAME", help="Only entities that a fact relates to this entity.")
     ] = "",
     name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="Only with this name or alias.")] = "",
     after: Annotated[str, typer.Option(metavar="CURSOR", help="Start after the page that ended so.")] = "",

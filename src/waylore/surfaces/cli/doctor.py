@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich import box
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from typer._completion_shared import get_completion_script  # private; see the pin in pyproject.toml
 
@@ -21,6 +20,7 @@ from waylore.surfaces.cli.options import CollectionName, StoreUrl, keep_given
 from waylore.surfaces.error_kinds import find_kind
 from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors, show_status
+from waylore.surfaces.terminal.tables import make_table
 
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
 MARKS = {"good": ("✓", "green"), "note": ("•", "yellow"), "wrong": ("✗", "bold red")}
@@ -116,10 +116,8 @@ def config(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJso
 
 
 def _render_settings(known: list[Setting]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", border_style="dim")
-    table.add_column("setting", no_wrap=True)
-    table.add_column("value", overflow="fold")
-    table.add_column("from", overflow="fold")
+    columns = Column("setting", no_wrap=True), Column("value", overflow="fold"), Column("from", overflow="fold")
+    table = make_table(*columns)
     for one in known:
         is_set = one.source != "default"
         style = "bold red" if one.problem else "bold green" if is_set else ""

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
+from waylore.dates import format_time
 from waylore.errors import ConfigError, NotFound
 from waylore.service.registry.open import open_registry
 from waylore.service.registry.protocol import ALL_COLLECTIONS, SCOPES, Key, Registry, Scope
@@ -15,6 +16,7 @@ from waylore.settings.load import load
 from waylore.surfaces.cli.options import keep_given
 from waylore.surfaces.cli.serve import Store
 from waylore.surfaces.terminal.output import AsJson, print_result, report_errors
+from waylore.surfaces.terminal.tables import make_table
 from waylore.types.knowledge import SOURCES, Source
 
 keys_app = typer.Typer(no_args_is_help=True, help="API keys of the HTTP service.")
@@ -30,8 +32,8 @@ Grace = Annotated[float, typer.Option(min=0, help="Hours that the old token stay
 MaxSource = Annotated[
     str | None,
     typer.Option(
-        help="Most trusted source of what the key writes: user_edit, file, system or conversation; conversation for a "
-        "key with labels or a user, else user_edit, if absent."
+        help="Most trusted source of documents that the key writes: user_edit, file, system or conversation; "
+        "conversation for a key with labels or a user, else user_edit, if absent."
     ),
 ]
 User = Annotated[
@@ -81,7 +83,7 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
     """
     with _open_registry(store) as registry:
         keys = list(_list_all(registry))
-    table = Table(Column("key", no_wrap=True), "name", "scope", "opens", "last used", "state")
+    table = make_table(Column("key", no_wrap=True), "name", "scope", "opens", "last used", "state")
     for key in keys:
         table.add_row(key.id, key.name, key.scope, _describe_access(key), _format_time(key.used), _describe_state(key))
     print_result([_to_json(key) for key in keys], table, as_json)
@@ -191,4 +193,4 @@ def _describe_state(key: Key) -> str:
 
 
 def _format_time(time: datetime | None) -> str:
-    return f"{time:%Y-%m-%d %H:%M}" if time else "never"
+    return format_time(time) if time else "never"

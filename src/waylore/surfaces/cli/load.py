@@ -1,6 +1,5 @@
 """`waylore load`: load a folder or a bucket with many processes, here or on a Ray cluster."""
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
@@ -41,6 +40,7 @@ from waylore.surfaces.cli.setup import set_up_if_unset
 from waylore.surfaces.open import create_embedder, create_extractor, defer_embedder
 from waylore.surfaces.terminal import figures
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_progress
+from waylore.system import count_cores
 from waylore.types.author import OWNER
 from waylore.types.knowledge import Document, Metadata
 
@@ -165,7 +165,7 @@ def _choose_runner(cluster: str, workers: int, writers: int, is_file: bool) -> S
             return ClusterRunner(job, address=cluster, workers=workers, writers=writers)
         from waylore.indexing.loading.machine import MachineRunner  # noqa: PLC0415 (as above)
 
-        return MachineRunner(job, stores, workers=workers or len(os.sched_getaffinity(0)), writers=writers)
+        return MachineRunner(job, stores, workers=workers or count_cores(), writers=writers)
 
     return start
 

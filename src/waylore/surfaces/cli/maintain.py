@@ -73,7 +73,7 @@ def export(
     ],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     salvage: Annotated[
-        bool, typer.Option("--salvage", help="Skip what is damaged in a damaged file; exits with 1 if anything is.")
+        bool, typer.Option("--salvage", help="Skip damaged documents of a damaged file; exits with 1 if there are any.")
     ] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",
@@ -132,7 +132,7 @@ def audit(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what was changed, by whom and when, without content.
+    """Show the changes with their authors and times, without content.
 
     Exits with 1 if `--verify` finds an entry that does not follow from the one before it.
 
@@ -269,9 +269,7 @@ def evaluate(context: typer.Context) -> None:
 
     Example: `waylore eval docs --questions questions.jsonl`
     """
-    from waylore.evaluation.__main__ import main  # noqa: PLC0415 (imports models that other commands do not need)
+    from waylore.evaluation.__main__ import run  # noqa: PLC0415 (imports models that other commands do not need)
 
-    code = main(
-        context.args, prog="waylore eval", create_default=lambda: create_embedder(load_settings("", "").embedding)
-    )
-    raise typer.Exit(code)
+    with report_errors():
+        run(context.args, prog="waylore eval", create_default=lambda: create_embedder(load_settings("", "").embedding))

@@ -29,7 +29,7 @@ mcp_app = typer.Typer(help="Serve the collection to an agent (MCP).")
 
 Labels = Annotated[
     list[str],
-    typer.Option("--label", "-l", help="Label of the agent: it reads with it, and what it adds has it."),
+    typer.Option("--label", "-l", help="Label of the agent: it reads with it, and its documents get it."),
 ]
 AgentUser = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory the agent has.")]
 TextOnly = Annotated[bool, typer.Option("--text", help="Answer with text alone, for clients that prefer JSON to it.")]

@@ -211,7 +211,7 @@ def install_hooks(
     client: HookClient,
     user: UserName = "",
     max_tokens: Annotated[
-        int, typer.Option(metavar="N", min=100, help="Length of what is recalled, in tokens.")
+        int, typer.Option(metavar="N", min=100, help="Length of the recalled text, in tokens.")
     ] = 1_000,
     local: IsLocal = False,
     dry_run: DryRun = False,
@@ -273,7 +273,7 @@ def _change_settings(
 def run_hook(
     client: HookClient,
     user: UserName = "",
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="Length of what is recalled, in tokens.")] = 1_000,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="Length of the recalled text, in tokens.")] = 1_000,
     store: StoreUrl = "",
     collection: CollectionName = "",
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from waylore.cells import admin
 from waylore.cells.catalogue.protocol import Catalogue
@@ -29,6 +29,7 @@ from waylore.store.sqlite.file import list_collections
 from waylore.store.urls import parse_url, without_password
 from waylore.surfaces.cli.options import StoreUrl, require_file
 from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_status
+from waylore.surfaces.terminal.tables import make_table
 
 cells_app = typer.Typer(no_args_is_help=True, help="Databases that hold collections.")
 collections_app = typer.Typer(no_args_is_help=True, help="Collections and the cells that hold them.")
@@ -90,7 +91,7 @@ def list_cells(catalogue: CatalogueUrl = "", as_json: AsJson = False) -> None:
     """
     with _open(catalogue) as known:
         found = [(info.cell, info.collections) for info in admin.list_cells(known)]
-    table = Table("cell", "state", Column("MB", justify="right"), "collections")
+    table = make_table("cell", "state", Column("MB", justify="right"), "collections")
     for cell, collections in found:
         table.add_row(cell.name, cell.state, f"{cell.bytes / 1e6:,.1f}", ", ".join(collections))
     rows = [{"cell": c.name, "state": c.state, "bytes": c.bytes, "collections": list(these)} for c, these in found]
@@ -122,7 +123,7 @@ def list_all(store: StoreUrl = "", as_json: AsJson = False) -> None:
     with report_errors():
         address = store or load().store
         rows = _list_collections(address)
-    table = Table("collection", Column("documents", justify="right"), Column("passages", justify="right"))
+    table = make_table("collection", Column("documents", justify="right"), Column("passages", justify="right"))
     for row in rows:
         table.add_row(*map(str, row.values()))
     print_result(rows, table if rows else f"no collections in {without_password(address)}", as_json)

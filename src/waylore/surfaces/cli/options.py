@@ -91,7 +91,7 @@ Where = Annotated[
 ]
 AsOf = Annotated[
     datetime | None,
-    typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use what was known and valid on this date."),
+    typer.Option("--as-of", metavar="DATE", parser=parse_date, help="Use facts that were known and valid then."),
 ]
 UserName = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory it is.")]
 SessionName = Annotated[str, typer.Option("--session", metavar="NAME", help="Session of a conversation.")]
@@ -104,11 +104,11 @@ Expires = Annotated[
 ]
 Since = Annotated[
     datetime | None,
-    typer.Option("--since", metavar="DATE", parser=parse_date, help="Only what was said from this date on."),
+    typer.Option("--since", metavar="DATE", parser=parse_date, help="Only passages that were said from this date on."),
 ]
 Until = Annotated[
     datetime | None,
-    typer.Option("--until", metavar="DATE", parser=parse_date, help="Only what was said before this date."),
+    typer.Option("--until", metavar="DATE", parser=parse_date, help="Only passages that were said before this date."),
 ]
 MinSimilarity = Annotated[
     float | None,
@@ -174,6 +174,7 @@ def _open_plain(settings: Settings, reranker: Reranker | None = None) -> Waylore
         settings.store,
         collection=settings.collection,
         single_valued=settings.single_valued,
+        timezone=settings.timezone,
         scrub=settings.secrets.is_scrubbed(settings.collection),
         reranker=reranker,
         **read_search_options(settings.search),

@@ -67,7 +67,9 @@ def serve(
 
 
 def _announce_service(url: str) -> None:
-    typer.echo(f"listening on {url} (OpenAPI document at /openapi.json)", err=True)
+    typer.echo(
+        f"listening on {url} (explorer at /, API at /docs; telemetry.log_level = info logs each request)", err=True
+    )
 
 
 ExploredFile = Annotated[
@@ -215,7 +217,7 @@ async def _run_jobs(settings: Settings) -> None:
 
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, ended.set)
+        signal.signal(each, lambda *_: loop.call_soon_threadsafe(ended.set))  # not every loop can add handlers
     with open_jobs() as background:
         async with background.run():
             typer.echo(f"running up to {settings.jobs.concurrency} jobs at once", err=True)

@@ -233,7 +233,7 @@ async def mark_distinct(access: WriteAccess, body: NamePair) -> AddedDocument:
 async def list_facts(
     access: ReadAccess, entity: EntityName, as_of: AsOf = None, limit: FactLimit = 100, user: OfUser = ""
 ) -> Response:
-    """Return the facts of an entity, strongest first."""
+    """Return the facts of an entity, strongest first. An unknown entity has none; `/related` names similar ones."""
 
     def read(waylore: Waylore) -> Response:
         facts = waylore.facts(entity, as_of=as_of, limit=limit, user=user)

@@ -18,7 +18,7 @@ from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 
 Name = Literal["claude", "claude-code", "cursor", "vscode"]
-EXPORTED = ("store", "collection", "single_valued", "embedding", "extraction", "search", "mcp", "telemetry")
+EXPORTED = ("store", "collection", "single_valued", "timezone", "embedding", "extraction", "search", "mcp", "telemetry")
 PATHS = ("embedding.path", "extraction.cache")
 EXTRAS = {"fastembed": "local", "model2vec": "model2vec", "openai": "openai", "spacy": "spacy", "llm": "openai"}
 HIDDEN = "**********"  # pydantic shows this instead of a secret

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from waylore.dates import format_day
 from waylore.fence import neutralize, to_line
 from waylore.surfaces.terminal.hits import DIM, NAME, count, render_facts
 from waylore.types.author import LOCAL
@@ -24,7 +25,7 @@ def render_documents(documents: Sequence[Document], *, has_more: bool) -> Render
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for document in documents:
-        day = f"{document.at:%Y-%m-%d}" if document.at else ""
+        day = format_day(document.at) if document.at else ""
         address = to_line(document.uri or document.id)
         table.add_row(Text(address, NAME), Text(to_line(document.title)), Text(day, DIM))
     more = f"; --after {documents[-1].id} shows the next ones" if has_more else ""
@@ -50,10 +51,10 @@ def _describe(document: Document) -> Iterator[str]:
     fields = {
         "address": document.uri,
         "id": document.id,
-        "date": f"{document.at:%Y-%m-%d}" if document.at else "",
-        "added": f"{document.recorded_at:%Y-%m-%d}",
+        "date": format_day(document.at) if document.at else "",
+        "added": format_day(document.recorded_at),
         "written by": "" if document.author == LOCAL else document.author,
-        "expires": f"{document.expires:%Y-%m-%d}" if document.expires else "",
+        "expires": format_day(document.expires) if document.expires else "",
         "user": document.user,
         "session": document.session,
         "labels": ", ".join(sorted(document.labels)),

@@ -9,9 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from waylore.dates import format_time
 from waylore.fence import to_line
 from waylore.indexing.blocks import Skipped
 from waylore.surfaces.terminal.hits import DIM, NAME
+from waylore.surfaces.terminal.tables import make_table
 from waylore.types.audit import AuditEntry
 from waylore.types.knowledge import Document
 from waylore.types.results import DayCounts, Statistics
@@ -79,10 +81,10 @@ def format_bytes(size: int) -> str:
 
 def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Group:
     """Return a table of changes; below it whether the log is whole, if that was checked."""
-    table = Table("when", "author", "what", Column("documents", justify="right"), "labels", box=None, header_style=DIM)
+    table = make_table("when", "author", "what", Column("documents", justify="right"), "labels")
     for entry in entries:
         labels = " → ".join(", ".join(each) or "public" for each in _list_labels(entry))
-        when, count = entry.at.strftime("%Y-%m-%d %H:%M:%S"), "" if entry.key else f"{entry.count:,}"
+        when, count = format_time(entry.at), "" if entry.key else f"{entry.count:,}"
         what = f"{entry.verb.replace('_', ' ')} {entry.key}".rstrip()
         table.add_row(when, to_line(entry.author), what, count, to_line(labels))
     verdicts = {True: ("the log is whole", "green"), False: ("an entry was changed or taken out", "bold red")}

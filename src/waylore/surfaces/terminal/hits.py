@@ -7,15 +7,16 @@ invisible characters in them are removed before they reach the terminal.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from waylore.dates import format_day
 from waylore.fence import to_line
 from waylore.recipes import RECIPES
+from waylore.surfaces.terminal.tables import make_table
 from waylore.text import terms
 from waylore.types.knowledge import Document, Entity, Fact
 from waylore.types.results import describe_left_out
@@ -29,7 +30,6 @@ MAX_SET_LINES = 12  # of a set that the question asks for
 MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "unit", "vector", "keyword", "link", "graph", "scores", "hits", "set", "reranker")
-SEARCHES = {"vector": "meaning", "keyword": "words", "graph": "graph"}
 _WORD = re.compile(r"\w+")
 
 
@@ -86,7 +86,7 @@ def render_card(rank: int, hit: Hit, question: str) -> RenderableType:
 
 def _render_superseder(superseder: Superseder) -> Text:
     """Render what holds instead of a hit."""
-    since = f"{superseder.kind} on {superseder.since:%Y-%m-%d}: "
+    since = f"{superseder.kind} on {format_day(superseder.since)}: "
     return Text.assemble((since, "yellow"), (to_line(to_snippet(superseder.text)), DIM))
 
 
@@ -185,7 +185,7 @@ def render_footer(result: SearchResult, seconds: float) -> Iterator[Text]:
 
 def _render_missing(what: str) -> Text:
     search, _, reason = to_line(what).partition(": ")
-    return Text(f"not searched: {SEARCHES.get(search, search)}: {reason}", "yellow dim")
+    return Text(f"not searched: {search}: {reason}", "yellow dim")
 
 
 # -- why -----------------------------------------------------------------------------------------------
@@ -204,9 +204,8 @@ def render_reasons(hit: Hit) -> RenderableType:
 def _render_placement(placement: Placement, score: float) -> Text:
     part = placement.share / score if score else 0.0
     full = round(BAR_WIDTH * min(max(part, 0.0), 1.0))
-    name = SEARCHES.get(placement.search, placement.search)
     return Text.assemble(
-        f"{name:8}",
+        f"{placement.search:8}",
         ("█" * full, "green"),
         ("░" * (BAR_WIDTH - full), DIM),
         f" {part:4.0%}  ",
@@ -231,7 +230,7 @@ def _describe_fact(fact: Fact) -> str:
 
 def format_period(fact: Fact) -> str:
     """Return the period of a fact, if it is known."""
-    begin, end = (f"{day:%Y-%m-%d}" if day else "" for day in (fact.valid_from, fact.valid_to))
+    begin, end = (format_day(day) if day else "" for day in (fact.valid_from, fact.valid_to))
     if begin and end:
         return f"{begin} to {end}"
     return f"since {begin}" if begin else f"until {end}" if end else ""
@@ -276,7 +275,7 @@ def _render_stage(stage: str, result: SearchResult, before: Sequence[str]) -> Te
     candidates = result.candidates.get(stage)
     seen = "" if candidates is None else f"  {candidates:,} candidates"
     at_once = "  at the same time" if any(_overlap(stage, each, result) for each in before) else ""
-    time = f"{SEARCHES.get(stage, stage):11}{result.seconds[stage] * 1000:7.1f} ms"
+    time = f"{stage:11}{result.seconds[stage] * 1000:7.1f} ms"
     return Text.assemble(time, (f"{seen}{at_once}", DIM))
 
 
@@ -298,7 +297,7 @@ def render_entity(entity: Entity) -> Text:
 
 def render_facts(known: Sequence[Fact]) -> RenderableType:
     """Render facts as a table, strongest first; a column without values is left out."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=DIM, border_style=DIM)
+    table = make_table()
     columns: dict[str, tuple[str, list[str]]] = {
         "subject": (NAME, [to_line(fact.subject) for fact in known]),
         "predicate": (ARROW, [to_line(fact.predicate) for fact in known]),

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from waylore.dates import format_day
 from waylore.fence import to_line
 from waylore.surfaces.terminal.hits import DIM, NAME, count, format_period, render_entity, render_step
 from waylore.types.knowledge import Entity
@@ -76,7 +77,7 @@ def _render_fact(fact: RelatedFact) -> Iterator[Text]:
         yield Text(words, DIM)
     if fact.end and fact.end.by:
         by = fact.end.by
-        yield Text.assemble((f"{fact.end.kind} {fact.end.at:%Y-%m-%d}: ", "yellow"), (to_line(str(by.fact)), DIM))
+        yield Text.assemble((f"{fact.end.kind} {format_day(fact.end.at)}: ", "yellow"), (to_line(str(by.fact)), DIM))
 
 
 def _render_path(path: ConnectingPath) -> RenderableType:

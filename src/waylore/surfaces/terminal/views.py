@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from waylore.dates import format_day
 from waylore.fence import to_line
 from waylore.surfaces.terminal.hits import ARROW, DIM, NAME
 from waylore.types.knowledge import Fact
@@ -26,7 +27,7 @@ def render_profile(profile: Profile) -> RenderableType:
     for line in profile.lines:
         for each in line.assertions:
             since = each.fact.valid_from or each.fact.at
-            day = f"since {since:%Y-%m-%d}" if since else ""
+            day = f"since {format_day(since)}" if since else ""
             table.add_row(Text(day, DIM), Group(_render_fact(each.fact), *_render_words(each, profile.user)))
     return Group(table, *_render_more(profile.has_more))
 
@@ -37,7 +38,7 @@ def render_changes(found: ChangeList) -> RenderableType:
         return "nothing changed"
     table = _make_table()
     for change in found.changes:
-        day = Text.assemble((f"{change.at:%Y-%m-%d} ", DIM), (change.kind, STYLES[change.kind]))
+        day = Text.assemble((f"{format_day(change.at)} ", DIM), (change.kind, STYLES[change.kind]))
         table.add_row(day, Group(*_render_change(change)))
     return Group(table, *_render_more(found.has_more))
 
@@ -77,7 +78,7 @@ def _render_entry(entry: TimelineEntry) -> Iterable[RenderableType]:
     yield from _render_words(entry.assertion)
     if entry.end:
         words = f": {to_line(entry.end.by.quote or entry.end.by.passage.text)}" if entry.end.by else ""
-        yield Text.assemble((f"{entry.end.kind} {entry.end.at:%Y-%m-%d}", STYLES[entry.end.kind]), (words, DIM))
+        yield Text.assemble((f"{entry.end.kind} {format_day(entry.end.at)}", STYLES[entry.end.kind]), (words, DIM))
 
 
 def _render_fact(fact: Fact) -> Text:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from waylore import types
+from waylore.dates import format_day
 from waylore.fence import RECALLED_NOTE, Fence, neutralize, shield, to_line, to_title
 from waylore.retrieval.context.render import SET_SHARE
 from waylore.surfaces.tools.fit import find_word_end, shorten, take_lines
@@ -126,7 +127,7 @@ class ReadAnswer(ToolAnswer):
         """Return the text under its title, then its facts."""
         head = _make_heading(make_mark(self.passage_id), self.title, self.uri)
         part = "part of " if self.passage_id else ""
-        origin = f"{part}document {self.document_id}, {self.source}, {self.recorded_at:%Y-%m-%d}"
+        origin = f"{part}document {self.document_id}, {self.source}, {format_day(self.recorded_at)}"
         metadata = "; ".join(f"{key}: {value}" for key, value in self.metadata.items())
         facts = _make_list("Facts", self.facts)
         before = f"Before it:\n{self.before}" if self.before else ""

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from waylore.dates import format_day
 from waylore.engine.waylore import Waylore
 from waylore.fence import RECALLED_NOTE
 from waylore.indexing.conversations.claude import is_transcript_line
@@ -86,7 +87,7 @@ def _list_latest(memory: Waylore, hook: SessionHook, tokens: int) -> str:
     lines = list[str]()
     for document in _list_recent(memory, hook):
         passage = memory.get(document.id, user=document.user).passages[0]
-        line = f"{document.at:%Y-%m-%d}, {passage.speaker}: {passage.text}"
+        line = f"{format_day(document.at or document.recorded_at)}, {passage.speaker}: {passage.text}"
         tokens -= estimate_tokens(line) + 1
         if tokens < 0:
             break

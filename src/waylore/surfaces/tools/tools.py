@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -281,7 +281,7 @@ def memory_forget(agent: Agent, arguments: Forget) -> ForgetAnswer:
 def read_day(agent: Agent, name: str, text: str) -> datetime | None:
     """Return the time that a model means: an ISO date, or words such as "last week"; None without a text.
 
-    `until` is the end of the day, or of the last day that the words name.
+    `until` is the end of the day, or of the last day that the words name, in the timezone of the memory.
     """
     if not text:
         return None
@@ -289,11 +289,12 @@ def read_day(agent: Agent, name: str, text: str) -> datetime | None:
         moment = to_datetime(text, name)
         return moment + timedelta(days=1) if name == "until" and _DAY.fullmatch(text.strip()) else moment
     except ArgumentError:
-        spans = find_spans(text, agent.memory.now())
+        now = agent.memory.now()
+        spans = find_spans(text, now)
         if not spans:
             raise ArgumentError(f"{name} must be a date such as 2026-01-31, or words such as last week") from None
     day = spans[0].last + timedelta(days=1) if name == "until" else spans[0].first
-    return to_datetime(day, name)
+    return datetime.combine(day, time(), now.tzinfo).astimezone(UTC)
 
 
 def search(agent: Agent, arguments: SearchDocuments) -> ResearchResults:

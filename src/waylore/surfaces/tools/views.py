@@ -8,6 +8,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from waylore.dates import format_day
 from waylore.fence import RECALLED_NOTE, Fence, to_line
 from waylore.surfaces.tools.answers import TEXT_DESCRIPTION, ToolAnswer
 from waylore.types.identity import make_mark
@@ -41,8 +42,8 @@ class ChangesAnswer(ToolAnswer):
 
     def to_text(self) -> str:
         """Return the lines under the time that was asked for."""
-        since = f" from {self.since:%Y-%m-%d}" if self.since else ""
-        until = f" before {self.until:%Y-%m-%d}" if self.until else ""
+        since = f" from {format_day(self.since)}" if self.since else ""
+        until = f" before {format_day(self.until)}" if self.until else ""
         head = f"In order of time{since}{until}." if self.text else f"Nothing changed{since}{until}."
         return "\n\n".join(filter(None, [f"{head} {RECALLED_NOTE}" if self.text else head, self.text, self.left_out]))
 

@@ -38,8 +38,9 @@ def potion() -> Model2VecEmbedder:
 
 
 def test_folder_of_a_model_has_one_name_as_text_and_as_path() -> None:
-    folder = find_model("potion")
+    folder, weights = find_model("potion"), find_model("bge-small")
     assert Model2VecEmbedder(str(folder)).name == Model2VecEmbedder(folder).name
+    assert FastEmbedder(path=str(weights)).name == FastEmbedder(path=weights).name
 
 
 @pytest.fixture(params=["bge", "potion"])

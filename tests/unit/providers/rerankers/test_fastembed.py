@@ -42,6 +42,10 @@ def test_scores_are_those_of_the_model_in_order(folder: Path, batch_size: int, t
     assert reranker.rerank(QUESTION, []) == []
 
 
+def test_folder_may_be_text(folder: Path) -> None:
+    assert FastReranker(path=str(folder)).rerank(QUESTION, TEXTS) == EXPECTED
+
+
 def test_threads_share_one_model_that_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[object] = []
 

@@ -50,7 +50,7 @@ CREATE TABLE documents (
   title text NOT NULL,
   uri text COLLATE "C" NOT NULL,
   address text COLLATE "C" NOT NULL GENERATED ALWAYS AS (left(uri, 500)) STORED,  -- as much as an index entry can have
-  source text NOT NULL,
+  source text NOT NULL CHECK (source IN ('user_edit', 'file', 'system', 'conversation')),
   metadata text NOT NULL,
   labels text NOT NULL,
   recorded_at int8 NOT NULL,

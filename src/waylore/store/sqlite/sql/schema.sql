@@ -40,7 +40,7 @@ CREATE TABLE documents (
   access INTEGER NOT NULL,
   title TEXT NOT NULL,
   uri TEXT NOT NULL,
-  source TEXT NOT NULL,
+  source TEXT NOT NULL CHECK (source IN ('user_edit', 'file', 'system', 'conversation')),
   metadata TEXT NOT NULL,
   labels TEXT NOT NULL,
   recorded_at INTEGER NOT NULL,

@@ -46,7 +46,7 @@ def create_index(
 
 @index_app.command("feed")
 def feed_index(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Send to the index what it lacks. Processes that have the collection open do the same.
+    """Send missing changes to the index. Processes that have the collection open do the same.
 
     Example: `waylore index feed --collection team`
     """
@@ -57,7 +57,7 @@ def feed_index(store: StoreUrl = "", collection: CollectionName = "", as_json: A
 
 @index_app.command("status")
 def show_index(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Show what the index has, and how far it is behind.
+    """Show the state of the index, and how far it is behind.
 
     Example: `waylore index status --collection team`
     """

@@ -177,7 +177,7 @@ class ChainConfig:
     facts_per_passage: int = 50
     entities_per_passage: int = 30
     common: int = 8  # an entity in more candidates than this leads only to its own passage
-    min_graph_score: float = 0.0  # S10, for passages that hybrid search did not find
+    min_graph_score: float = 0.0  # S10; what hybrid search found takes its own order below it
     first: Weights = field(default_factory=lambda: load_weights()["first"])
     second: Weights = field(default_factory=lambda: load_weights()["second"])
     long_first: Weights = field(default_factory=lambda: load_weights()["long_first"])

@@ -122,7 +122,8 @@ def search_chain(question: GraphQuery, recipe: Recipe) -> Reads[GraphResult]:
 def rank_without_vectors(question: GraphQuery, chain_walk: ChainWalk, recipe: Recipe) -> GraphResult:
     """Rank the candidates by the weighted sum of S5."""
     ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
-    candidates = _drop_unlikely(question, combine_weighted(question.hybrid, ranking, recipe.merge), recipe)
+    combined = combine_weighted(question.hybrid, ranking, recipe.merge)
+    candidates = _add_hybrid(question, _drop_unlikely(combined, recipe))
     paths = find_walk_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts)
@@ -148,7 +149,7 @@ def make_result(
     """Return the judged candidates with their paths. `rewritten` has the placements of rewrites, by candidate."""
     with question.trace.measure("rank"):
         judged = _rank_candidates(question, chain_walk, judgement, rewritten)
-        candidates = _drop_unlikely(question, _add_unjudged(question, judged), recipe)
+        candidates = _add_hybrid(question, _drop_unlikely(judged, recipe))
     with question.trace.measure("paths"):
         pool, bridges = judgement.pool, judgement.bridges
         over = {
@@ -317,22 +318,17 @@ def _rank_candidates(
     return sort_by_score({id_: _make_placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
 
 
-def _drop_unlikely(
-    question: GraphQuery, candidates: Sequence[FusedCandidate], recipe: Recipe
-) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score that only the graph would add. What hybrid search found stays."""
-    own = {candidate.id for candidate in question.hybrid}
-    return tuple(
-        candidate for candidate in candidates if candidate.id in own or candidate.score >= recipe.chain.min_graph_score
-    )
+def _drop_unlikely(candidates: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
+    """Drop candidates below the minimum score."""
+    return tuple(candidate for candidate in candidates if candidate.score >= recipe.chain.min_graph_score)
 
 
-def _add_unjudged(question: GraphQuery, judged: Sequence[FusedCandidate]) -> tuple[FusedCandidate, ...]:
-    """Add the candidates of hybrid search that were not judged, below the others in their own order."""
-    known = {candidate.id for candidate in judged}
-    lowest = min((candidate.score for candidate in judged), default=1.0)
+def _add_hybrid(question: GraphQuery, ranked: Sequence[FusedCandidate]) -> tuple[FusedCandidate, ...]:
+    """Add the candidates of hybrid search that were dropped or not judged, below the others in their own order."""
+    known = {candidate.id for candidate in ranked}
+    lowest = min((candidate.score for candidate in ranked), default=1.0)
     rest = [candidate for candidate in question.hybrid if candidate.id not in known]
-    return (*judged, *(scale(candidate, lowest) for candidate in rest))
+    return (*ranked, *(scale(candidate, lowest) for candidate in rest))
 
 
 def _make_placements(

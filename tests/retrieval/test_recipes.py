@@ -412,3 +412,15 @@ def test_minimum_score_drops_the_same_passages_for_any_number_of_hits() -> None:
     with fill_store(index_world((plain, plain, plain, stated)), SqliteStore) as store:
         few, many = (search_store(store, "What of Ada ?", replace(recipe, top_k=k)) for k in (1, 100))
     assert [hit.id for hit in few.hits] == [hit.id for hit in many.hits][:1]
+
+
+def test_hits_below_the_minimum_score_show_their_rank_in_every_search(sample: SqliteStore) -> None:
+    """The graph has no share of their score."""
+    recipe = replace(CHAIN, chain=replace(CHAIN.chain, min_graph_score=1.0), gate=OPEN)
+    found, kept = (search_store(sample, QUESTION, each) for each in (recipe, replace(CHAIN, gate=OPEN)))
+    ranks = {hit.id: {p.search: p.rank for p in hit.placements} for hit in kept.hits}
+    placements = [placement for hit in found.hits for placement in hit.placements]
+    for hit in found.hits:
+        assert {p.search: p.rank for p in hit.placements}.items() >= ranks.get(hit.id, {}).items()
+    assert {p.search for p in placements} >= {"walk", "chain"}
+    assert {p.share for p in placements if p.search in {"walk", "chain"}} == {0.0}

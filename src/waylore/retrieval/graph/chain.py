@@ -123,7 +123,7 @@ def rank_without_vectors(question: GraphQuery, chain_walk: ChainWalk, recipe: Re
     """Rank the candidates by the weighted sum of S5."""
     ranking = _scale_to_best(chain_walk.result.passages[: recipe.chain.walked])
     combined = combine_weighted(question.hybrid, ranking, recipe.merge)
-    candidates = _add_hybrid(question, _drop_unlikely(combined, recipe))
+    candidates = _add_hybrid(question, combined, recipe)
     paths = find_walk_paths(question, chain_walk.neighbourhood, chain_walk.result.entities, recipe)
     facts = _select_facts(question, chain_walk.neighbourhood, recipe)
     return GraphResult(question.links, candidates, question.hybrid, paths, facts)
@@ -149,7 +149,7 @@ def make_result(
     """Return the judged candidates with their paths. `rewritten` has the placements of rewrites, by candidate."""
     with question.trace.measure("rank"):
         judged = _rank_candidates(question, chain_walk, judgement, rewritten)
-        candidates = _add_hybrid(question, _drop_unlikely(judged, recipe))
+        candidates = _add_hybrid(question, judged, recipe)
     with question.trace.measure("paths"):
         pool, bridges = judgement.pool, judgement.bridges
         over = {
@@ -318,17 +318,22 @@ def _rank_candidates(
     return sort_by_score({id_: _make_placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
 
 
-def _drop_unlikely(candidates: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
-    """Drop candidates below the minimum score."""
-    return tuple(candidate for candidate in candidates if candidate.score >= recipe.chain.min_graph_score)
+def _add_hybrid(question: GraphQuery, ranked: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
+    """Drop candidates below the minimum score, and add those of hybrid search below the others in their own order."""
+    kept = [candidate for candidate in ranked if candidate.score >= recipe.chain.min_graph_score]
+    known, dropped = {each.id for each in kept}, {each.id: each for each in ranked[len(kept) :]}
+    lowest = min((candidate.score for candidate in kept), default=1.0)
+    rest = [_add_places(each, dropped.get(each.id)) for each in question.hybrid if each.id not in known]
+    return (*kept, *(scale(candidate, lowest) for candidate in rest))
 
 
-def _add_hybrid(question: GraphQuery, ranked: Sequence[FusedCandidate]) -> tuple[FusedCandidate, ...]:
-    """Add the candidates of hybrid search that were dropped or not judged, below the others in their own order."""
-    known = {candidate.id for candidate in ranked}
-    lowest = min((candidate.score for candidate in ranked), default=1.0)
-    rest = [candidate for candidate in question.hybrid if candidate.id not in known]
-    return (*ranked, *(scale(candidate, lowest) for candidate in rest))
+def _add_places(candidate: FusedCandidate, dropped: FusedCandidate | None) -> FusedCandidate:
+    """Add the ranks of a dropped candidate in the other searches, without a share of the score."""
+    if dropped is None:
+        return candidate
+    known = {placement.search for placement in candidate.placements}
+    others = [each._replace(share=0.0) for each in dropped.placements if each.search not in known]
+    return candidate._replace(placements=(*candidate.placements, *others))
 
 
 def _make_placements(

@@ -1,8 +1,7 @@
 """Configuration of each stage as frozen dataclasses, with the defaults of the specification.
 
-The comment after a default gives the requirement it comes from (S1 to S21). Configuration is passed to a stage,
-which does not store it. Only `waylore.settings.load` reads the environment. `dataclasses.replace` makes any
-variant (S21).
+The comment after a default gives the requirement it comes from (S1 to S21). Each stage is passed its configuration and
+does not store it. Only `waylore.settings.load` reads the environment. `dataclasses.replace` makes any variant (S21).
 """
 
 import json
@@ -22,8 +21,8 @@ Fusion = Literal["anchored", "weighted", "rrf"]
 class HybridConfig:
     """S1: vectors and BM25, merged by weight, or by reciprocal rank (S15).
 
-    "anchored" knows both scores of every candidate and measures each from the best one. "weighted" scales each
-    ranking to 0..1, and a candidate gets nothing from a ranking that lacks it.
+    "anchored" reads both scores of every candidate and measures each from the best one. "weighted" scales each ranking
+    to 0..1, and a candidate gets nothing from a ranking that lacks it.
     """
 
     fusion: Fusion = "anchored"
@@ -45,11 +44,11 @@ class LinkingConfig:
     """S2, S3: how to find the entities that a question names, without a model."""
 
     ways: tuple[Literal["names", "nearest"], ...] = ("names", "nearest")  # in this order, until one finds an entity
-    max_name_words: int = 10  # S2 says 3; real names have more
+    max_name_words: int = 10  # words of a name; S2 says 3, but real names have more
     max_entities_per_name: int = 5  # entities with the most passages first
     nearest_threshold: float = 0.75  # S3
     nearest_limit: int = 3  # S3
-    hybrid_passages: int = 20  # the best passages, whose facts may add entities
+    hybrid_passages: int = 20  # best passages whose facts may add entities
     facts_per_passage: int = 50
     facts_per_entity: int = 50
     max_facts: int = 5  # facts whose entities start the walk; more than 5 hurt
@@ -59,14 +58,14 @@ class LinkingConfig:
 class ResolutionConfig:
     """When two names are treated as one thing, and when as similar (see `retrieval/graph/same_as.py`)."""
 
-    near_identical: float = 0.93  # cosine from which on two names may be one
-    resembling: float = 0.85  # cosine from which on two names are similar
-    max_similar: int = 3  # entities that one key may find; a key of more entities says nothing
-    facts_per_entity: int = 8  # facts that say what an entity is the same as
+    near_identical: float = 0.93  # minimum cosine of two names that may be one
+    resembling: float = 0.85  # minimum cosine of two similar names
+    max_similar: int = 3  # entities that one key may find; a key of more entities is ignored
+    facts_per_entity: int = 8  # facts that say that an entity is the same as another
     max_linked: int = 8  # entities of the question that are examined
     max_reached: int = 16  # entities at the end of facts that are examined, best first
     same_weight: float = 10.0  # weight of the step from one name to the other
-    resembling_weight: float = 1.0  # minimum weight of a fact; more did harm
+    resembling_weight: float = 1.0  # the minimum weight of a fact; a higher weight did harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,8 @@ class WalkConfig:
     """S4, S12: the bounded spread of activation over facts and mentions."""
 
     max_hops: int = 1  # S4, up to 3; S12 says 2
-    predicates: tuple[str, ...] = ()  # S4, all if empty
-    single_valued: tuple[str, ...] = ()  # predicates of which a subject has one object at a time
+    predicates: tuple[str, ...] = ()  # S4; empty means all
+    single_valued: tuple[str, ...] = ()  # predicates with one object at a time for each subject
     statuses: tuple[Status, ...] = LIVE  # S12
     restart: float = 0.5  # S4's decay of 1, 1/2, 1/4
     facts_per_entity: int = 30
@@ -113,7 +112,7 @@ class WalkConfig:
     frontier: int = 40  # entities from which a round continues, best first
     max_entities: int = 150  # entities whose passages are read
     max_facts: int = 10_000
-    start_at_passages: float = 0.003  # share of the activation that each of the best hybrid passages starts with
+    start_at_passages: float = 0.003  # initial share of activation of each of the best hybrid passages
     question: float = 4.0  # weight of an edge's similarity to the question
     own_passage: float = 4.0  # factor for a passage that is about the entity
     rounds: int = 12  # with restart 0.5 the remaining activation is under 0.03 %
@@ -124,14 +123,14 @@ Weights: TypeAlias = tuple[tuple[str, float], ...]
 
 @cache
 def load_weights() -> Mapping[str, Weights]:
-    """Return the weights that the package ships, by judgement; `python -m waylore.evaluation.fit` computes them."""
+    """Return the weights of the package, by judgement; `python -m waylore.evaluation.fit` computes them."""
     tables = json.loads(files("waylore").joinpath("chain_weights.json").read_text("utf-8"))
     return MappingProxyType({judgement: tuple(table.items()) for judgement, table in tables.items()})
 
 
 @cache
 def load_conversation_weights() -> Mapping[str, Weights]:
-    """Return the weights of turns that the package ships, with and without vectors.
+    """Return the weights of turns of the package, with and without vectors.
 
     `python -m waylore.evaluation.conversations.fit` computes them.
     """
@@ -143,7 +142,7 @@ def load_conversation_weights() -> Mapping[str, Weights]:
 class ConversationConfig:
     """How turns of conversations are ranked: the candidates, and the weights of features with and without vectors."""
 
-    best: int = 40  # turns of each search whose neighbours are candidates too
+    best: int = 40  # turns of each search; their neighbours are candidates too
     reach: int = 2  # candidates before and after each of these
     vectors: Weights = field(default_factory=lambda: load_conversation_weights()["vectors"])
     words: Weights = field(default_factory=lambda: load_conversation_weights()["words"])
@@ -166,7 +165,7 @@ def load_relevance() -> RelevanceTable:
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """How the passages that the walk reached are ranked: the candidates, and the weights of two judgements.
+    """How passages reached by the walk are ranked: the candidates, and the weights of two judgements.
 
     `first` and `second` are for candidates that are pages of their own, `long_first` and `long_second` for candidates
     that share their pages. `tuned` corrects the second judgement for one collection; `waylore tune` computes it.
@@ -177,7 +176,7 @@ class ChainConfig:
     facts_per_passage: int = 50
     entities_per_passage: int = 30
     common: int = 8  # an entity in more candidates than this leads only to its own passage
-    min_graph_score: float = 0.0  # S10; what hybrid search found takes its own order below it
+    min_graph_score: float = 0.0  # S10; below it, candidates of hybrid search keep the order of hybrid search
     first: Weights = field(default_factory=lambda: load_weights()["first"])
     second: Weights = field(default_factory=lambda: load_weights()["second"])
     long_first: Weights = field(default_factory=lambda: load_weights()["long_first"])
@@ -187,12 +186,12 @@ class ChainConfig:
 
 @dataclass(frozen=True, slots=True)
 class DeepConfig:
-    """How a question is asked again for what the best candidates leave open: bounds, and the weights of two models.
+    """How a question is rewritten and asked again if the best candidates leave words open: bounds, and two models.
 
-    `choice` chooses the entities by which it is rewritten, `third` judges the candidates again.
+    `choice` chooses the entities for the rewrites, `third` judges the candidates again.
     """
 
-    sources: int = 8  # best candidates whose facts give entities
+    sources: int = 8  # best candidates; their facts give the entities
     facts_per_source: int = 50
     per_source: int = 4  # rewrites of one candidate
     rewrites: int = 12
@@ -207,7 +206,8 @@ class MergeConfig:
     """S5: how passages of the graph are merged with those of hybrid search.
 
     Without `max_graph_passages` there are exactly top_k hits, and at least a third of them are hybrid's best. With it,
-    all of hybrid's top K are hits, and at most so many of the graph are added, as the specification literally says.
+    all of hybrid's top K are hits, and at most this number of passages of the graph are added, as the specification
+    literally says.
     """
 
     hybrid_weight: float = 0.7  # S5
@@ -252,8 +252,8 @@ class CellsConfig:
     read_seconds: float = 5.0  # time limit of a read in one cell, second try included
     hedge_seconds: float = 0.05  # a second try is sent after this time or the cell's p95, whichever is longer
     threads: int = 16  # concurrent reads of one cell
-    failures: int = 3  # consecutive failures after which a cell is not queried for a while
-    rest_seconds: float = 10.0  # how long such a cell is not queried
+    failures: int = 3  # a cell is not queried for a while after this number of consecutive failures
+    rest_seconds: float = 10.0  # how long a failing cell is not queried
     place_seconds: float = 0.5  # how long the cell of a collection is cached
     stop_seconds: float = 20.0  # how long a move may block writers
     wait_seconds: float = 60.0  # how long a writer waits for a move

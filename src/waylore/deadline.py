@@ -1,9 +1,9 @@
 """The deadline of the current request or job. Threads and tasks inherit it through a context variable.
 
-A request has a time by which it must end, and a job can be cancelled: both are a `Deadline`. Work calls
-`check_deadline` between two steps. Whoever waits for another program waits no longer than `limit_wait` says, and
-lets `watch` end the wait from outside if it cannot be limited. A write calls `commit_in_time` last: if the time
-is up, it raises, and the write is rolled back. This module knows neither HTTP nor databases.
+A `Deadline` is the time at which a request must end, or the cancellation of a job. Work calls `check_deadline` between
+two steps. A wait for another program is limited by `limit_wait`; if the wait takes no limit, `watch` ends it from
+another thread. A write calls `commit_in_time` last: if the time is up, it raises, and the write is rolled back. This
+module knows neither HTTP nor databases.
 """
 
 import time
@@ -17,32 +17,32 @@ from typing import TypeVar
 from waylore.errors import DeadlineExceeded, StoreUnavailable
 from waylore.system import call_in_forks
 
-MAX_RESERVE_SECONDS = 0.5  # waits for other programs end so long before the deadline, to leave time to answer
+MAX_RESERVE_SECONDS = 0.5  # waits for other programs end this long before the deadline, to leave time to answer
 RESERVE_SHARE = 0.1  # but not more than this share of the whole time
-ANSWER_SECONDS = 5.0  # that a request has after its first commit, to answer what cannot be undone
-MIN_WAIT_SECONDS = 0.001  # of a wait that has no time left: some libraries take 0 for no limit
+ANSWER_SECONDS = 5.0  # time to answer after the first commit, which cannot be undone
+MIN_WAIT_SECONDS = 0.001  # limit of a wait without time left: some libraries take 0 for no limit
 T = TypeVar("T")
 
 
 class Deadline:
-    """The time by which work must end, in seconds from now; None for work that only ends if it is cancelled."""
+    """The time at which work must end, in seconds from now; with None it ends only if it is cancelled."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._lock = Lock()
         self._is_cancelled = False
-        self._commits = 0  # that run now
+        self._commits = 0  # commits that run now
         self._has_committed = False
-        self.waiting_for = ""  # what the work waits for, or waited for until its time was up
+        self.waiting_for = ""  # the thing that the work waits for, or waited for when its time was up
         self.restart(seconds)
 
     def restart(self, seconds: float | None) -> None:
-        """Give the work another time, from now."""
+        """Give the work a new limit in seconds from now."""
         self._ends = inf if seconds is None else time.monotonic() + seconds
         self._reserve = 0.0 if seconds is None else min(MAX_RESERVE_SECONDS, RESERVE_SHARE * seconds)
 
     @property
     def remaining(self) -> float:
-        """The seconds that are left; infinite without a time."""
+        """The remaining seconds; infinite without a limit."""
         return self._ends - time.monotonic()
 
     @property
@@ -52,7 +52,7 @@ class Deadline:
 
     @property
     def statement_seconds(self) -> float:
-        """How long another program may work on one request, if it keeps the time itself; infinite without a time."""
+        """The time limit to pass to another program that enforces it itself; infinite without a limit."""
         return self._ends - 2 * self._reserve - time.monotonic()
 
     @property
@@ -62,7 +62,7 @@ class Deadline:
 
     @property
     def is_ending(self) -> bool:
-        """Whether waits for other programs have ended, or end within moments."""
+        """Whether waits for other programs have ended or are about to end."""
         return time.monotonic() >= self.wait_ends - self._reserve
 
     def cancel(self) -> None:
@@ -79,12 +79,12 @@ class Deadline:
             return True
 
     def check(self) -> None:
-        """Raise DeadlineExceeded, or StoreUnavailable if the work only waited, if it must end."""
+        """If the work must end, raise DeadlineExceeded, or StoreUnavailable if it only waited."""
         if self.is_over:
             raise self.make_error()
 
     def make_error(self) -> DeadlineExceeded | StoreUnavailable:
-        """Return the error for work that ends unfinished: because it took too long, or only waited."""
+        """Return the error for unfinished work: it took too long, or only waited."""
         if self._has_committed:
             return DeadlineExceeded("the time limit passed after a part was written; it is safe to repeat the call")
         if self.waiting_for:
@@ -105,7 +105,7 @@ class Deadline:
                 self._commits -= 1
 
     def _record_commit(self) -> None:
-        """Leave time to answer: what is committed is not undone, so an error would say something wrong."""
+        """Leave time to answer: a commit is not undone, so an error would be wrong."""
         with self._lock:
             self._ends += 0.0 if self._has_committed else ANSWER_SECONDS
             self._has_committed = True
@@ -129,14 +129,14 @@ def get_deadline() -> Deadline | None:
 
 
 def restart_deadline(seconds: float | None) -> None:
-    """Give the current work another time, from now; None for work that takes as long as it needs."""
+    """Give the current work a new limit in seconds from now; None removes the limit."""
     deadline = _current.get()
     if deadline is not None:
         deadline.restart(seconds)
 
 
 def wait_for_thread(call: Callable[[], T]) -> Callable[[], T]:
-    """Return a call for another thread. Until that begins it, the current work waits for a free thread."""
+    """Wrap a call for another thread. Until the thread begins it, the current work waits for a free thread."""
     deadline = _current.get()
     if deadline is None:
         return call
@@ -152,7 +152,7 @@ def wait_for_thread(call: Callable[[], T]) -> Callable[[], T]:
 
 @contextmanager
 def wait_for(what: str) -> Iterator[None]:
-    """Wait for something within the block: the reason if the time of the current work is up before it comes."""
+    """Record what the block waits for: the reason in the error if the time of the current work runs out."""
     deadline = _current.get() or Deadline()
     deadline.waiting_for = what
     try:
@@ -189,7 +189,7 @@ def is_ending() -> bool:
 
 
 def limit_wait(seconds: float) -> float:
-    """Return how long the current work may wait for another program: `seconds`, or less if less is left."""
+    """Return how long the current work may wait for another program: `seconds`, or the remaining time if shorter."""
     deadline = _current.get()
     if deadline is None:
         return seconds
@@ -198,7 +198,7 @@ def limit_wait(seconds: float) -> float:
 
 @contextmanager
 def commit_in_time() -> Iterator[None]:
-    """Commit within the block, unless the current work must end: then raise DeadlineExceeded."""
+    """Commit within the block. If the current work must end, raise DeadlineExceeded instead."""
     deadline = _current.get()
     if deadline is None:
         yield
@@ -209,7 +209,7 @@ def commit_in_time() -> Iterator[None]:
 
 @contextmanager
 def watch(end: Callable[[], None], what: str) -> Iterator[None]:
-    """Call `end` from another thread if the current work may wait no longer for something while the block runs.
+    """Call `end` from another thread if the time for waiting runs out while the block runs.
 
     It is never called after the block.
     """
@@ -225,7 +225,7 @@ def watch(end: Callable[[], None], what: str) -> Iterator[None]:
 
 
 class _Watcher:
-    """One thread for the process, which ends waits whose time is up. It sleeps until the first of them is."""
+    """The thread of the process that ends waits whose time is up. It sleeps until the next one is due."""
 
     def __init__(self) -> None:
         self.reset()
@@ -261,7 +261,7 @@ class _Watcher:
             self._condition.notify()
 
     def _run(self) -> None:
-        with self._condition:  # also while a wait is ended, so that none is ended after it was removed
+        with self._condition:  # held while a wait is ended, so that no removed wait is ended
             while True:
                 seconds = self._wakes_at - time.monotonic()
                 if seconds > 0:

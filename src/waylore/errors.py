@@ -29,11 +29,11 @@ class WayloreError(Exception):
 
 
 class ConfigError(WayloreError):
-    """A setting cannot be used; the message lists the values that can."""
+    """A setting cannot be used; the message lists the accepted values."""
 
 
 class ArgumentError(WayloreError, ValueError):
-    """An argument is wrong; the message names it and the values that can be used."""
+    """An argument is wrong; the message names it and the accepted values."""
 
 
 class ClosedError(WayloreError):
@@ -57,7 +57,7 @@ class DamagedStore(StoreError):
 
 
 class SchemaOutdated(StoreError):
-    """The schema of the store is not the one that this version of Waylore reads; upgrade Waylore or the store."""
+    """The schema of the store has a number that this version of Waylore cannot read; upgrade Waylore or the store."""
 
 
 class NotFound(StoreError):

@@ -1,8 +1,8 @@
 """The old name of this product, where users' data or other programs still have it.
 
-It lists suffixes, schemas, the prefix of API keys, the header of exports and the names of settings, and finds
-them in what a caller passes in. It opens no file and reads no environment. The SQL that renames a PostgreSQL
-schema is in the files `legacy.sql`.
+It lists suffixes, schemas, the prefix of API keys, the header of exports and the names of settings, and finds them in
+the values that a caller passes. It opens no file and reads no environment. The SQL that renames a PostgreSQL schema is
+in the files `legacy.sql`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ def find_old_path(path: Path) -> Path | None:
 def rename_settings(variables: Iterable[str], files: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """Yield the old and the new name of variables, and of existing files, that are no longer read.
 
-    `files` are those that are read now; the old ones are looked for in the same places.
+    `files` are the paths that are read now; old files are searched for in the same places.
     """
     for variable in sorted(variables):
         if variable.upper().startswith(VARIABLE_PREFIX):

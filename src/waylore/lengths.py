@@ -1,7 +1,7 @@
 """The longest texts that one call takes, in characters, for every surface.
 
 Nothing can stop Python in a thread, so work is bounded before it begins: `engine.arguments` checks these numbers, and
-the schemas of HTTP and of an agent's tools publish them. What is longer is added as a file.
+the schemas of HTTP and of an agent's tools publish them. Longer texts are added as files.
 """
 
 MAX_QUERY = 8_000

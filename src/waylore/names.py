@@ -25,7 +25,7 @@ SMALL = frozenset(
 )
 IGNORED = HONORIFICS | LEGAL_FORMS | frozenset(["the", "and", "&"])
 MIRRORED = {"words": "words", "short": "initials", "initials": "short", "brief": "person", "person": "brief"}
-MAX_WORDS = 10  # words of a name that has a short form
+MAX_WORDS = 10  # maximum words of a name that has a short form
 MAX_LETTERS_PER_WORD = 3  # letters that one word contributes to a short form
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _WORD = re.compile(r"[^\W_]+(?:['’.&][^\W_]+)*", re.UNICODE)
@@ -76,13 +76,13 @@ def is_section(name: str) -> bool:
 
 
 def list_matching_keys(name: str) -> tuple[str, ...]:
-    """Return the keys that similar names have: a short form matches initials, and initials a short form."""
+    """Return the keys of similar names: a short form matches initials, and initials match a short form."""
     split = (key.split(":", 1) for key in keys(name))
     return tuple(f"{MIRRORED[kind]}:{key}" for kind, key in split)
 
 
 def list_word_keys(name: str) -> tuple[str, ...]:
-    """Return only the keys that are made of words."""
+    """Return only the keys of words."""
     return tuple(key for key in keys(name) if key.startswith("words:"))
 
 
@@ -98,7 +98,7 @@ def stems(name: str) -> tuple[str, ...]:
 def split_significant_words(name: str) -> tuple[str, ...]:
     """Return the words of a name without accents, articles, titles and legal forms; `Byron, Ada` as `Ada Byron`."""
     words = normalise(_ARTICLE.sub("", _strip_accents(_put_first_name_first(name)))).split()
-    initials = set(map(str.casefold, _INITIAL.findall(name)))  # the S. A. of a person is not a legal form
+    initials = set(map(str.casefold, _INITIAL.findall(name)))  # in the name of a person, S. A. is not a legal form
     ignored = IGNORED - initials
     return tuple([word for word in words if word not in ignored] or words)
 
@@ -193,7 +193,7 @@ def _put_first_name_first(name: str) -> str:
 
 
 def _strip_accents(name: str) -> str:
-    """Return a name without optional accents; in Cyrillic an accent makes another letter and stays."""
+    """Return a name without optional accents; in Cyrillic an accented letter is another letter and stays."""
     if name.isascii():
         return name
     composed = unicodedata.normalize("NFC", name)

@@ -1,7 +1,7 @@
-"""Find what other packages add, by entry point: stores, embedders, extractors, readers and recipes.
+"""Find stores, embedders, extractors, readers and recipes of other packages by entry point.
 
-An entry point is loaded when its name is used, so an installed package that nobody names costs nothing. So are our own
-modules that few processes need (`import_later`).
+An entry point is loaded when its name is used, so an unused package costs nothing. Our own modules that few processes
+need are loaded late too (`import_later`).
 """
 
 from collections.abc import Callable

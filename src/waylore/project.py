@@ -1,6 +1,6 @@
-"""Find the project: the folder whose `waylore.toml` holds for the working folder.
+"""Find the project: the folder whose `waylore.toml` applies to the working folder.
 
-Settings are read from this file, and addresses of files begin in its folder. The module does not read the file.
+Settings are read from this file, and addresses of files are relative to its folder. The module does not read the file.
 """
 
 from pathlib import Path

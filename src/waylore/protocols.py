@@ -42,7 +42,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class BatchEmbedder(Embedder, Protocol):
-    """An embedder that embeds several questions in one call. The recipe `deep` asks again with up to 12."""
+    """An embedder that embeds several questions in one call. The recipe `deep` embeds up to 12 rewrites at once."""
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each question, in order, the same as `embed_query`."""
@@ -77,7 +77,7 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which its results may be cached."""
+        """The name under which results may be cached."""
         ...
 
     @property

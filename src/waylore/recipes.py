@@ -1,8 +1,8 @@
 """Named recipes, and the choice of one for a question (S16).
 
-A recipe is data: every stage of a search reads the part that concerns it. A method is the name of a recipe, an
-alias of one, or `auto`, the default, which chooses a recipe by the words of the question and by what the caller may
-see, and gives the reason. This module reads neither the store nor a model.
+A recipe is data: every stage of a search reads its own part. A method is the name of a recipe, an alias of one, or
+`auto`, the default, which chooses a recipe by the words of the question and by what the caller may see, and gives the
+reason. This module reads neither the store nor a model.
 """
 
 # ruff: noqa: RUF009 (the defaults of a recipe are frozen)
@@ -41,10 +41,10 @@ TurnShare = Literal["none", "some", "all"]  # how many of the passages that a ca
 class Recipe:
     """One way to answer, as data.
 
-    `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph
-    search answers alone: hybrid search is not run, and a question that names no known entity has no hits. With
+    `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph search
+    answers alone: hybrid search is not run, and a question that names no known entity has no hits. With
     `is_conversation`, turns of conversations are ranked together with the turns around them. With `mixes_turns`, only
-    the turns are: they share the places that turns have in the order of the graph search.
+    the turns are ranked this way: they fill the places that turns have in the order of the graph search.
     """
 
     name: str
@@ -87,10 +87,10 @@ VECTOR = Recipe("vector", hybrid=replace(WEIGHTED, text_weight=0.0))  # S16
 KEYWORD = Recipe("keyword", hybrid=replace(WEIGHTED, vector_weight=0.0))  # S16
 HYBRID = Recipe("hybrid")  # S1
 CONVERSATION = Recipe("conversation", is_conversation=True)  # ours, for turns of conversations
-# These have all of hybrid's top K and up to four passages more, because the graph adds at most 0.3 to a score.
+# These return all of hybrid's top K and up to four more passages, because the graph adds at most 0.3 to a score.
 LITERAL = MergeConfig(max_graph_passages=4)  # S5
 NEIGHBOURHOOD = Recipe("neighbourhood", "neighbourhood", hybrid=WEIGHTED, merge=LITERAL)  # S4, S5
-SPECIFIED = replace(NEIGHBOURHOOD, name="specified")  # the literal reading of the specification, by this name too
+SPECIFIED = replace(NEIGHBOURHOOD, name="specified")  # the literal reading of the specification, also under this name
 GUIDED = Recipe(  # S11, S15
     "guided", "guided", hybrid=HybridConfig(fusion="rrf"), merge=replace(LITERAL, graph_weight=0.5)
 )
@@ -112,9 +112,9 @@ CHAIN = Recipe(
     linking=LinkingConfig(ways=("names",)),
     walk=WalkConfig(max_hops=1),
 )
-DEEP = replace(CHAIN, name="deep", graph="deep")  # ours; it asks again for what is left open
+DEEP = replace(CHAIN, name="deep", graph="deep")  # ours; it asks again for words that are left open
 MIXED = replace(CHAIN, name="mixed", mixes_turns=True)  # ours, for documents and turns together
-GRAPH_ONLY = replace(  # S16; it calls no model, and a low confidence does not close its gate
+GRAPH_ONLY = replace(  # S16; calls no model; low confidence does not close its gate
     CHAIN,
     name="graph_only",
     is_graph_only=True,
@@ -197,7 +197,7 @@ def resolve_method(method: str) -> str:
 
 
 def apply_weights(recipe: Recipe, weights: str) -> tuple[Recipe, str]:
-    """Return a recipe with the weights that were fitted to a collection, and the name of these; empty without any."""
+    """Return a recipe with the weights fitted to a collection, and the name of these weights (empty without any)."""
     if not weights or recipe.graph not in {CHAIN.graph, DEEP.graph}:
         return recipe, ""
     tuned, name = _read_weights(weights)

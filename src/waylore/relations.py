@@ -1,4 +1,4 @@
-"""Relations that facts are about: which of them have one object at a time, and how questions ask for them.
+"""The known relations of facts: which of them have one object at a time, and how questions ask for them.
 
 The table is in `relations.toml`. A predicate that begins with "not" denies a relation: `not works_at` ends `works_at`.
 """
@@ -12,15 +12,15 @@ from importlib.resources import files
 
 from waylore.text import normalise, terms
 
-DENIAL = "not "  # how a predicate begins that denies another one
+DENIAL = "not "  # beginning of a predicate that denies another one
 _DENYING = re.compile(r"(?:no longer|not any ?more|stopped|stops|quit|gave up|ceased to|ceased) ")
-MAX_WORDS = 40  # of a question that may spell a predicate
-_ANY = " *"  # at the end of a name: all predicates that begin with it
+MAX_WORDS = 40  # words of a question that may spell a predicate
+_ANY = " *"  # at the end of a name: stands for all predicates that begin with the name
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRelation:
-    """A relation by its normalised name. `asked` finds questions that ask for it; None if only its words do."""
+    """A relation by its normalised name. `asked` matches questions that ask for it; if None, only its name does."""
 
     name: str
     is_single: bool
@@ -35,7 +35,7 @@ def find_relation(predicate: str) -> KnownRelation | None:
     return exact.get(name) or next((known for start, known in begun.items() if name.startswith(start)), None)
 
 
-@lru_cache(maxsize=4_096)  # predicates are few, and periods compare each with each
+@lru_cache(maxsize=4_096)  # cached: predicates are few, and periods compare all pairs
 def get_relation_name(predicate: str) -> str:
     """Return the normalised predicate, without the word that denies it."""
     return normalise(predicate).removeprefix(DENIAL)
@@ -48,7 +48,7 @@ def is_denial(predicate: str) -> bool:
 
 
 def to_denial(predicate: str) -> str:
-    """Return the predicate that denies a relation if the words of a predicate do: `stopped_playing` is `not plays`."""
+    """Return the predicate in its denying form if its words deny a relation: `stopped_playing` is `not plays`."""
     found = _DENYING.match(normalise(predicate))
     if found is None:
         return predicate
@@ -71,7 +71,7 @@ def find_asked(question: str, predicates: Iterable[str]) -> frozenset[str]:
 
 
 def list_asked(question: str) -> list[str]:
-    """Return the names of relations that a question may ask for: of the table, and up to three of its own words."""
+    """Return the names of relations that a question may ask for: from the table, and up to three of its words."""
     exact, _ = _load_relations()
     known = [name for name, relation in exact.items() if relation.asked and relation.asked.search(question)]
     words = normalise(question).split()[:MAX_WORDS]

@@ -1,7 +1,7 @@
-"""What differs between operating systems, in one place: private files, users, forks, cores, and child processes.
+"""Wrap calls that differ between operating systems: private files, users, forks, cores, and child processes.
 
-A system that lacks a call does without it. So importing Waylore, and adding and searching files that this process
-reads, needs nothing that only POSIX has. Files that another process must read are skipped there, with a reason.
+On a system without a call, Waylore does without it. So importing Waylore, and adding and searching files that this
+process reads, needs no call of POSIX. Files that another process must read are skipped there, with a reason.
 """
 
 import os
@@ -25,7 +25,7 @@ def open_private(path: str, flags: int) -> int:
 def create_private(path: str | Path) -> None:
     """Create an empty file that only its owner may read, if it does not exist; SQLite gives its mode to the log.
 
-    An error is ignored: opening the file afterwards reports a missing or read-only folder.
+    Errors are ignored: opening the file afterwards reports a missing or read-only folder.
     """
     with suppress(OSError):
         os.close(open_private(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
@@ -78,7 +78,7 @@ def start_child(
     from multiprocessing import Pipe  # noqa: PLC0415
 
     if not hasattr(os, "fork"):
-        raise OSError("this system hands no connection to a child process")
+        raise OSError("this system cannot pass a connection to a child process")
     ours, theirs = Pipe()
     number = theirs.fileno()
     try:

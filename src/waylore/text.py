@@ -64,7 +64,7 @@ _STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
 # What one token covers, and its cost in tokens: about the larger of cl100k and o200k.
 # They are compiled on first use, because that takes half as long as loading the module.
 _PIECES = (
-    # The first two cover ASCII; long words are rare.
+    # The first two patterns cover ASCII; long words are rare.
     (r"(?<!\w)[a-z]{1,5}|[A-Z]?[a-z]{1,2}|[A-Z]{1,2}|[0-9]{1,2}", 1.0),
     (r"[^\S ]{1,8}| {2,32}|[^\sA-Za-z0-9\u0080-\U0010ffff]", 1.0),
     ("[\u0400-\u04ff]{1,2}", 1.0),  # Cyrillic
@@ -76,9 +76,9 @@ _PIECES = (
     ("[\U00010000-\U0010ffff]", 3.0),  # emoji
 )
 _ASCII_PIECES = "|".join(pattern for pattern, _ in _PIECES[:2])
-# Tokens of what a text has, fitted to o200k: `python -m benchmarks.tokens` compares them.
+# Tokens of each part of a text, fitted to o200k: `python -m benchmarks.tokens` compares them.
 _WORD_COST, _LONG_COST, _NAME_COST, _INNER_CAPITAL_COST = 0.88, 0.33, 0.6, 0.2
-_LONG_LETTERS, _NAME_LETTERS = 8, 5  # a letter beyond the eighth costs more, and so does a name of more than five
+_LONG_LETTERS, _NAME_LETTERS = 8, 5  # letters after the eighth cost more, also names of more than five
 _SIGN_COSTS = (
     ("[0-9]{1,3}", 1.0),
     (" (?=[0-9])", 1.5),
@@ -167,7 +167,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def count_pieces(text: str) -> int:
-    """Return how many tokens a text has at most, or nearly so. Passages are cut by this measure."""
+    """Return an approximate maximum of the tokens of a text. Passages are cut by this measure."""
     if text.isascii():
         return len(re.findall(_ASCII_PIECES, text))
     return math.ceil(sum(cost * len(re.findall(pattern, text)) for pattern, cost in _PIECES))
@@ -180,7 +180,7 @@ def _fold(text: str) -> str:
     return folded.replace("i\u0307", "i")  # case folding turns the Turkish capital into this
 
 
-@lru_cache(maxsize=64)  # one passage is searched for many names
+@lru_cache(maxsize=64)  # cached: one passage is searched for many names
 def _widen_spaces(text: str) -> str:
     """Put two spaces between words, so that two names side by side are both counted."""
     return f" {text.replace(' ', '  ')} "

@@ -15,10 +15,10 @@ from importlib.resources import files
 from Stemmer import Stemmer
 
 OCCURRENCES = 3  # each word of the table counts as this many occurrences
-LARGE_TABLE = 12_000  # words from which on a table covers most ordinary words
-DETECTING_WORDS = 40  # the most frequent words, by which a language is detected
-MIN_FREQUENT_SHARE = 0.1  # of the small words of a text in a language
-DEFAULT_LANGUAGE = "en"  # of a question that has no frequent word of any language
+LARGE_TABLE = 12_000  # a table with this many words covers most ordinary words
+DETECTING_WORDS = 40  # the most frequent words, used to detect a language
+MIN_FREQUENT_SHARE = 0.1  # share of the small words of a text in a language
+DEFAULT_LANGUAGE = "en"  # language of a question without a frequent word of any language
 _TABLE = "words.txt.gz"
 _STEMMERS = {
     "de": "german",
@@ -37,7 +37,7 @@ class OrdinaryWords:
     """The ordinary words of a language, in small letters.
 
     `capitals` has for each word how many of three occurrences begin with a capital. `frequent` has the thousand most
-    frequent words. `nouns` are written with a capital although they are no names, as in German. `runs` are frequent
+    frequent words. `nouns` are written with a capital although they are not names, as in German. `runs` are frequent
     words of a script without spaces.
     """
 
@@ -99,7 +99,7 @@ def _load_stems(language: str) -> frozenset[str]:
 
 
 def _stem(language: str, words: list[str]) -> list[str]:
-    stems: list[str] = Stemmer(_STEMMERS[language], 0).stemWords(words)  # without a cache, which costs more here
+    stems: list[str] = Stemmer(_STEMMERS[language], 0).stemWords(words)  # not cached: the cache would cost more
     return stems
 
 

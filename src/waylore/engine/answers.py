@@ -1,7 +1,8 @@
 """Answer questions from a store, and cache the answers (S14).
 
-An answer is cached under the version of the collection, so a write by any process makes it unreachable. So is whether a
-caller sees turns of conversations, which the method `auto` asks for in each search. Once a document that the caller may
+An answer is cached under the version of the collection, so a write by any process makes it unreachable. The same holds
+    for the share of turns of conversations that a caller sees: the method `auto` needs it in each search. Once a
+    document that the caller may
 see has expired, answers are not cached until it is forgotten. Uses are
 counted by `uses`, which writes them later; they are written at once if an answer depends on them.
 """
@@ -25,7 +26,7 @@ from waylore.store.protocol import Store
 from waylore.types.results import Statistics
 from waylore.types.search import Filter, Query, SearchResult
 
-MAX_CALLERS = 1_024  # sets of labels and users for which it is known whether they see turns
+MAX_CALLERS = 1_024  # pairs of labels and user with a cached share of turns
 CachedAnswer = tuple[SearchResult, datetime | None]  # with the first expiry of a visible document
 ChooseRecipe = Callable[[Callable[[], TurnShare]], tuple[Recipe, str]]  # with the reason for the choice
 
@@ -83,7 +84,7 @@ class Answers:
 
     def _search_store(self, query: Query, recipe: Recipe, reranker: Reranker | None, mismatch: str) -> SearchResult:
         if recipe.graph == ACTIVATION.graph:
-            self._uses.write()  # it is the one search that reads them
+            self._uses.write()  # only this search reads the counts
         now = self._clock()
         valid = query if query.as_of else replace(query, as_of=now)
         embedder = None if mismatch else self._embedder
@@ -91,7 +92,7 @@ class Answers:
         return replace(result, missing=(f"vector: {mismatch}", *result.missing[1:])) if mismatch else result
 
     def _find_turns(self, where: Filter, version: int) -> TurnShare:
-        """Return how many of the passages that a caller sees are turns, read once for a version of the collection."""
+        """Return the share of turns among the visible passages, read once for a version of the collection."""
         key = (where.labels, where.user, version)
         with self._lock:
             known = self._turns.get(key)

@@ -33,15 +33,15 @@ MAX_TOP_K = 10_000
 MAX_LIMIT = 1_000_000
 MAX_GRAPH_HOPS = 6
 MAX_NAME = 200  # characters of a collection's name
-MAX_INT = 2**63 - 1  # what both engines can store
-NOT_IN_NAMES = ",*+"  # they join or select collections in the address of several
+MAX_INT = 2**63 - 1  # both engines can store these numbers
+NOT_IN_NAMES = ",*+"  # these characters join or select collections in an address of several
 
 
 # -- texts, numbers, flags -----------------------------------------------------------------------------
 
 
 def check_text(name: str, value: object, remedy: str = "", max_length: int = MAX_PATH) -> str:
-    """Return a text that is a string without NUL and lone surrogates, not blank and not too long."""
+    """Return a text; it must be a string without NUL and lone surrogates, not blank and not too long."""
     text = check_string(name, value, remedy, max_length)
     if not text.strip():
         raise ArgumentError(f"{name} must not be empty")
@@ -126,7 +126,7 @@ def check_age(older_than: object, *, is_expired: bool) -> timedelta | None:
         return None
     age = check_type("older_than", older_than, timedelta)
     if age <= timedelta() or not is_expired:
-        raise ArgumentError("older_than must be longer than no time, and needs expired=True")
+        raise ArgumentError("older_than must be a positive duration, and needs expired=True")
     return age
 
 
@@ -141,7 +141,7 @@ def check_callable(name: str, value: T) -> T:
 
 
 def to_strings(name: str, value: Strings) -> tuple[str, ...]:
-    """Return several strings; a single string is one of them, None is none."""
+    """Return several strings; a single string becomes a tuple of one, None an empty tuple."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -209,7 +209,7 @@ def _to_scalar(name: str, value: object) -> Scalar:
 
 
 def to_filter(value: Where, name: str = "where") -> Filter:
-    """Return a filter; a dict is metadata that a document must have, None lets every document through."""
+    """Return a filter. A dict is the metadata that a document must have; None selects every document."""
     if value is None:
         return NO_FILTER
     if isinstance(value, Filter):
@@ -228,7 +228,7 @@ def add_scope(
     since: Moment | None = None,
     until: Moment | None = None,
 ) -> Filter:
-    """Return a filter with the scope and the period of a call. What a call does not name stays as it is."""
+    """Return a filter with the scope and the period of a call. Parts that the call does not name stay unchanged."""
     return replace(
         where,
         user=check_optional("user", user, MAX_TITLE) or where.user,
@@ -240,7 +240,7 @@ def add_scope(
 
 
 def check_selection(where: Filter) -> None:
-    """Raise ArgumentError if a caller selects documents to forget by nothing."""
+    """Raise ArgumentError if a filter that selects documents to forget is empty."""
     if replace(where, labels=None, now=None) == NO_FILTER:
         raise ArgumentError(
             "documents must not be empty; name ids or addresses, or select by user, session, since, until, matching, "

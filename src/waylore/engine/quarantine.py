@@ -1,8 +1,8 @@
-"""Take back what one author wrote, and release it again.
+"""Move the documents of one author to quarantine, and release them again.
 
 Documents are copied to another collection of the same database, whose name ends in `QUARANTINE`, and then forgotten in
-their own. So nothing that reads a collection has to leave them out: they are not in it. A run that is killed in between
-leaves documents in both collections, never in none, and the next run continues.
+their own. So no read of the collection has to leave them out. If a run is killed in between, some documents are in both
+collections and none is lost; the next run continues.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ ENRICHMENT = make_enrichment_uri("")
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A document: its author, its user, and the document that it adds facts to, if a model made it."""
+    """A document with its author and user. If a model made it, also the document to which it adds facts."""
 
     id: str
     author: str
@@ -35,7 +35,7 @@ class _Written:
 
 
 def take_back(store: Store, wrote: str, *, author: Author) -> Receipt:
-    """Move all documents of an author to the quarantine, with what models added to them, and return a receipt.
+    """Move all documents of an author to quarantine, with the facts that models added, and return a receipt.
 
     A document that is changed meanwhile stays.
     """
@@ -50,7 +50,7 @@ def take_back(store: Store, wrote: str, *, author: Author) -> Receipt:
 
 
 def release(store: Store, wrote: str, *, author: Author) -> Receipt:
-    """Move documents of an author back, and return a receipt of what left the quarantine.
+    """Move documents of an author back, and return a receipt of the released documents.
 
     A document whose id is stored again with another content stays in quarantine, and is in `missing`.
     """
@@ -83,7 +83,7 @@ def _forget(quarantine: Store, documents: Iterable[str], *, author: Author) -> R
 def _copy(
     documents: Sequence[_Written], source: Store, target: Store, *, author: Author, verb: Verb = "write"
 ) -> dict[str, str]:
-    """Copy documents in batches, and return their digests as they were before they were read."""
+    """Copy documents in batches, and return the digests that they had before they were read."""
     if documents:
         _check_models(source, target)
     digests = dict[str, str]()
@@ -117,7 +117,7 @@ def _list_written(store: Store) -> Iterator[_Written]:
 def _list_owners(quarantine: Store) -> Iterator[tuple[str, _Written]]:
     """Yield the documents in quarantine, each with the author whose release brings it back.
 
-    What a model added to a document goes with the document if both are there.
+    A document that a model made is released with the document to which it adds facts, if both are in quarantine.
     """
     found = {each.id: each for each in _list_written(quarantine)}
     for each in found.values():

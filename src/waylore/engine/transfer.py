@@ -21,7 +21,7 @@ EXPORT = "waylore"  # the name of the format that `export` writes
 def export_file(store: Store, path: Path, progress: Callable[[int], None]) -> int:
     """Write a collection to a file and return the number of documents.
 
-    It replaces an older file only when it is complete, and keeps its mode. A new file is private.
+    An older file is replaced only when the new one is complete, and keeps its mode. A new file is private.
     """
     if path.is_dir():
         raise ArgumentError(f"path {path} cannot be written: it is a folder; name a file")
@@ -48,8 +48,8 @@ def import_export(
 ) -> ImportReport:
     """Add everything from an export, vectors included. Vectors of another model are refused before writing.
 
-    An export names the ids of entities and facts, which documents share, and their vectors. So a limited author, who
-    could change by them what others find, may not import one.
+    An export names the ids of entities and facts, which documents share, and their vectors. A limited author could use
+    them to change the hits of others, so it may not import an export.
     """
     author.require_all()
     with path.open(encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 """Count how often passages and facts were used, and write the counts in batches.
 
-A use counts at most once an hour for each caller and item, so that frequent questions raise no score. Each process
-has its own table of recent uses. A thread writes a batch two seconds after its first use, or at once if it is large.
-`close` and the exit of the process write the rest, so that only a process that is killed loses the last two seconds.
+A use counts at most once an hour for each caller and item, so that frequent questions raise no score. Each process has
+its own table of recent uses. A thread writes a batch two seconds after its first use, or at once if it is large.
+`close` and the exit of the process write the rest, so only a killed process loses the last two seconds.
 """
 
 import atexit
@@ -23,10 +23,10 @@ from waylore.types.knowledge import EPOCH
 from waylore.types.search import SearchResult
 
 log = logging.getLogger(__name__)
-USE_SECONDS = 3_600.0  # in which a caller's uses of an item count once
+USE_SECONDS = 3_600.0  # a caller's uses of an item count once in this time
 MAX_RECENT_USES = 100_000  # uses that are known to be recent; the oldest are dropped
-BATCH_SECONDS = 2.0  # from the first use of a batch until it is written
-BATCH_USES = 1_000  # in a batch that is written at once
+BATCH_SECONDS = 2.0  # time from the first use of a batch to its write
+BATCH_USES = 1_000  # a batch of this size is written at once
 Signals: TypeAlias = SimpleQueue["UseCounter | None"]  # a counter that has uses to write, or None at the end
 
 
@@ -50,7 +50,7 @@ class UseCounter:
         self._clock = clock
         self._batch = _Batch()
         self._recent_uses: OrderedDict[tuple[str, str], float] = OrderedDict()  # with their time, oldest first
-        self._lock = Lock()  # of the batch, the recent uses and the thread
+        self._lock = Lock()  # guards the batch, the recent uses and the thread
         self._writing = Lock()  # held until a batch is written
         self._signals: Signals = SimpleQueue()
         self._thread: Thread | None = None
@@ -77,7 +77,7 @@ class UseCounter:
     def write(self) -> None:
         """Write the uses so far. An error is logged, because a store that cannot be written can be searched.
 
-        The deadline of a request does not hold here: the uses of other requests are written too.
+        The deadline of a request does not apply, because the uses of other requests are written too.
         """
         with self._writing:
             with self._lock:
@@ -100,7 +100,7 @@ class UseCounter:
         self.write()
 
     def _take_unused(self, caller: str, items: Iterable[str], now: float) -> list[str]:
-        """Return the items that a caller did not use within the last hour, and remember them as used."""
+        """Return the items that a caller has not used in the last hour, and record them as used."""
         recent = self._recent_uses
         while recent and now - next(iter(recent.values())) >= USE_SECONDS:
             recent.popitem(last=False)
@@ -118,7 +118,7 @@ class UseCounter:
 
 
 def _write_batches(signals: Signals) -> None:
-    """Write batches until their counter is closed or collected. No counter is referred to while none has uses."""
+    """Write batches until their counter is closed or collected. Without uses to write, no counter is referenced."""
     while (counter := signals.get()) is not None:
         try:
             following = signals.get(timeout=BATCH_SECONDS)

@@ -67,7 +67,7 @@ from waylore.types.messages import Message
 from waylore.types.results import AddedId, DayCounts, Merge, Receipt, RememberReport, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, Filter, GroupBy, Hit, Query, SearchResult
 
-if TYPE_CHECKING:  # a search starts without it
+if TYPE_CHECKING:  # a search does not need these modules
     from waylore.indexing.enrichment import Enrichment
     from waylore.indexing.redaction import NamedDocument
     from waylore.indexing.secrets.sieve import Sieve
@@ -77,12 +77,12 @@ if TYPE_CHECKING:  # a search starts without it
     from waylore.types.views import Assertion, ChangeList, Profile, Provenance, Timeline
 
 RULES = RuleExtractor()
-MAX_MATCHING = 1_000  # passages among which those are searched that contain the words to forget
+MAX_MATCHING = 1_000  # passages that `forget(matching=…)` examines
 MAX_ENRICHED = 10_000  # passages that one call of `enrich` reads
 MAX_AROUND = 50  # turns before and after a passage
-MAX_LISTED_ASSERTIONS = 256  # of one subject and predicate, if that many facts are listed
+MAX_LISTED_ASSERTIONS = 256  # assertions of one subject and predicate, in a list of this many facts
 EXPIRED_PAGE = 1_000  # expired documents that are read at a time
-BATCH_FACTS = 1_024  # in one transaction; no less than a request may have, so that it is written as a whole
+BATCH_FACTS = 1_024  # facts in one transaction; no fewer than a request may have, so a request is written as a whole
 Clock = Callable[[], datetime]
 
 
@@ -170,7 +170,7 @@ class Waylore:
         clock: returns the current time.
         timezone: the IANA name of the zone, such as `Europe/Berlin`, in which "yesterday" in a question or a message
             is a day. Dates without an offset are UTC in any zone.
-        cache: how long answers are cached; a number of seconds, or None to cache none.
+        cache: how long answers are cached: a number of seconds, or None for no cache.
         observer: is called around each method.
         method, top_k, reranker: the defaults of `search`.
         author: the reader and writer, with its labels; the owner of the store has all of them.
@@ -202,7 +202,7 @@ class Waylore:
 
     @check_call
     def as_author(self, author: Author) -> Self:
-        """Return a view of the same open collection, whose calls read and write as an author."""
+        """Return a view of the same open collection that reads and writes as an author."""
         view = copy.copy(self)
         view._author = arguments.check_type("author", author, Author)
         return view
@@ -237,7 +237,7 @@ class Waylore:
     ) -> AddedId:
         """Add a text and the facts it states, and return the id of its document.
 
-        The id is a string; its `left_out` says how many secrets of each kind were left out of the text, its title,
+        The id is a string. Its `left_out` counts the secrets of each kind that were left out of the text, title,
         metadata and facts.
 
         text: one text of at most a million characters. Adding the same text again changes nothing.
@@ -245,16 +245,16 @@ class Waylore:
         uri: the address of the document; a text with the same address replaces it.
         metadata: values to filter by; dates become ISO text, and None leaves a key out.
         labels: permissions; a document without labels is visible to every caller of the collection. An author with
-            labels writes only with its own, and with all of them if none are given.
+            labels writes only with its own labels, and with all of them if none are given.
         source: user_edit, file, system or conversation, but not above the author's. With conversation and no `uri`,
             sentences that the same readers already have are not stored again; their use count grows. If all
             sentences are known, the id of the existing document is returned.
         facts: the facts that the text states; without them the extractor finds names and facts.
         user: whose document it is; only calls for the same user see it. The same text of two users is two documents.
         agent, session: the agent and the session that it comes from, to filter by and to forget by.
-        at: when its event was, for example when it was said; None if that is unknown.
+        at: the time of its event, such as the time at which it was said; None if unknown.
         expires: from this time on, calls leave the document out, with all its passages and facts, unless their `as_of`
-            is earlier. None means never. `forget(expired=True)` removes what has expired.
+            is earlier. None means never. `forget(expired=True)` removes expired documents.
         """
         remedy = "call add for each text, or add_files for files"
         sieve = self._make_sieve()
@@ -294,7 +294,7 @@ class Waylore:
         path: a file or folder, or several. An unchanged file costs a hash; a changed one replaces its documents.
         root: addresses are paths relative to this folder. Without it, a file below the folder that holds `waylore.toml`
             has its path relative to that folder as its address, and any other file its absolute path.
-        uri: the address of one file that lies elsewhere.
+        uri: the address of one file that is stored elsewhere.
         metadata, labels, expires: for every document, as in `add`.
         limits: the size of files that are read.
         prune: forget the documents of files that no longer exist.
@@ -338,13 +338,14 @@ class Waylore:
     ) -> tuple[AddedId, ...]:
         """Add facts that come without a text, and return the ids of their documents, one for each fact.
 
-        As with `add`, an id says what was left out.
+        As with `add`, `left_out` of an id counts the secrets that were left out.
 
         facts: `NewFact`s, dicts with their fields, or subjects, predicates and objects. A fact that was added on the
-            same day or in the same session counts as used again; on another day it is another statement. With the
-            source conversation, this also holds if another document states the fact, or if only its spelling differs.
+            same day or in the same session counts as used again; on another day it is a new statement. With the source
+            conversation, this also holds if another document states the fact, or if only the spelling differs.
         metadata, labels, source, user, agent, session, expires: as in `add`.
-        at: when the facts were said. None means now; it is unknown with the source file, and for a fact with a period.
+        at: when the facts were said. None means now, except for facts with the source file or with a period: their time
+            is unknown.
         """
         source = arguments.check_source(source)
         about = self._make_sieve()
@@ -373,16 +374,16 @@ class Waylore:
         labels: Strings = (),
         expires: Moment | None = None,
     ) -> RememberReport:
-        """Remember messages of a conversation, each as a turn with its speaker and time, and return a report.
+        """Store messages of a conversation, each as a turn with its speaker and time, and return a report.
 
         messages: a string, a dict or a list of dicts with `role` and `content`, as OpenAI has them, and optionally
-            `name`, `id` and `at`; a `Message` will do. Messages that are known already change nothing.
+            `name`, `id` and `at`; or a `Message`. Messages that are already stored change nothing.
         user: whose memory it is; only calls for the same user see it.
         agent, session: the agent, and the session that the messages belong to.
         at: when they were said, for messages without a time of their own; None means now.
         facts: the facts that the last message states; without them the extractor finds names and facts.
-        tools: also remember calls of tools and their results.
-        metadata, labels, expires: as in `add`. A known message is stored again if it would expire earlier.
+        tools: also store calls of tools and their results.
+        metadata, labels, expires: as in `add`. A stored message that would expire earlier is stored again.
         """
         from waylore.indexing.conversations.messages import to_messages  # noqa: PLC0415 (a search starts without it)
         from waylore.indexing.memory import turns  # noqa: PLC0415
@@ -402,7 +403,7 @@ class Waylore:
 
     @check_call
     def mark_distinct(self, name: str, other: str, *, labels: Strings = ()) -> str:
-        """State that two names mean different things, even if documents or similar spellings suggest otherwise.
+        """Record that two names mean different things, even if documents or similar spellings suggest otherwise.
 
         Returns the id of a document that holds this; forget it to undo it.
         """
@@ -413,7 +414,7 @@ class Waylore:
 
     @check_call
     def mark_same(self, name: str, other: str, *, labels: Strings = ()) -> str:
-        """State that two names mean the same thing.
+        """Record that two names mean the same thing.
 
         Returns the id of a document that holds this; forget it to undo it.
         """
@@ -437,14 +438,14 @@ class Waylore:
     ) -> ImportReport:
         """Import an export of Waylore, or the data of another program.
 
-        Secrets are left out, but not of an export of Waylore, which holds what was stored.
+        Secrets are left out, except from an export of Waylore, which is imported as it was stored.
 
         path: a file or folder. Importing the same again changes nothing.
         format: auto, waylore (an export), triples, ntriples, research, graphrag, lightrag, mcp-memory, mem0 or zep.
         uri: the name of the file in the report of skipped lines.
         metadata, labels: for every document; an export has its own.
-        user: whose documents they are. Rows of other users in an export of mem0 or Zep are skipped. Without it, its
-            memories and messages belong to the users that it names.
+        user: whose documents they are. Rows of other users in an export of mem0 or Zep are skipped. Without `user`,
+            memories and messages belong to the users that the export names.
         limits: the size of files that are read.
         progress: is called with the number of documents so far.
 
@@ -484,17 +485,17 @@ class Waylore:
         run: str | None = "",
         progress: Callable[["Enrichment"], None] = _ignore,
     ) -> "Enrichment":
-        """Let an extractor, such as a language model, add facts to the passages that questions reached most.
+        """Let an extractor, such as a language model, add facts to the passages that were hits most often.
 
         Added facts are staged and of the source system. They are forgotten together with the passage, and
-        `undo_enrichment` removes all of a run.
+        `undo_enrichment` removes all facts of a run.
 
         extractor: reads the passages; its budget ends the run. Passages that it has read before are left out.
         where: read the passages of the documents with this metadata instead, the most used first.
         user: also the passages of this user.
         limit: the number of passages, at most 10,000.
         run: the name of the run; the time of its beginning if absent. Use it again to continue an interrupted run.
-        progress: is called with what was added so far.
+        progress: is called with the counts of what was added so far.
         """
         from waylore.indexing.enrichment import EnrichmentRun, enrich_passages  # noqa: PLC0415 (a search starts without it)
 
@@ -507,7 +508,7 @@ class Waylore:
         frame = EnrichmentRun(
             name, self._clock(), visible, arguments.check_count("limit", limit, MAX_ENRICHED), self._author
         )
-        self._answers.write_uses()  # which passages are used most
+        self._answers.write_uses()  # the order of passages depends on the counts
         return enrich_passages(
             self._store,
             self._embedder,
@@ -569,12 +570,12 @@ class Waylore:
         rerank: False reranks nothing; True raises an error if there is no reranker.
         record_use: count the hits as used, each at most once an hour for an author; only the recipe `activation`
             reads the counts.
-        min_similarity: minimum cosine of a hit and the question, -1 to 1; then there may be fewer hits. None sets no
-            minimum. Without an embedder, and with the method "keyword", it has no effect.
+        min_similarity: minimum cosine of a hit and the question, -1 to 1; there may be fewer than `top_k` hits. None
+            sets no minimum. Without an embedder, and with the method "keyword", it has no effect.
         user: also search the documents of this user. Without it, only documents without a user are searched.
-        agent, session: search only what comes from this agent or session.
-        since, until: search only passages whose event was in this time, from the first and before the second.
-        group_by: "session" returns only the best turn of each session; documents that are no turns stay by themselves.
+        agent, session: search only passages of this agent or session.
+        since, until: search only passages whose event was at or after `since` and before `until`.
+        group_by: "session" returns only the best turn of each session; documents that are not turns are not grouped.
 
         Raises ArgumentError for a bad argument, StoreUnavailable if the store cannot be reached. A search that
         could not run is listed in `SearchResult.missing`.
@@ -670,7 +671,7 @@ class Waylore:
     def get_passage(self, passage: str, *, where: Where = None, user: str | None = "") -> tuple[Passage, Document]:
         """Return a passage and its document.
 
-        passage: its id, or the first digits of it, at least eight, if no other passage that you may see has them.
+        passage: its id, or the first eight or more digits of it, if no other visible passage begins with them.
         """
         wanted = arguments.check_text("passage", passage, "give the id of a passage")
         visible = self._narrow(where, user)
@@ -682,7 +683,7 @@ class Waylore:
         return passages[id_], documents[id_]
 
     def _complete_id(self, beginning: str, visible: Filter) -> str:
-        """Return the id of the only visible passage that begins so, or the text itself if there is none."""
+        """Return the id of the only visible passage that begins with these digits, or the digits if no passage does."""
         if len(beginning) < MARK_DIGITS or is_id(beginning):
             return beginning
         found = self._store.find_passages(beginning, where=visible)
@@ -733,16 +734,16 @@ class Waylore:
         user: str | None = "",
         limit: int = 50,
     ) -> "Related":
-        """Return the facts of an entity as a tree, and whether these are all that are stored and visible.
+        """Return the facts of an entity as a tree, and whether the tree has all stored and visible facts.
 
-        Each has its passage, and what superseded it. An entity with other names is one thing. If several things have
-        the name, the answer has no facts, and `candidates` has the things.
+        Each has its passage, and the fact that superseded it. An entity with other names is one thing. If several
+        things have the name, the answer has no facts, and `candidates` has the things.
 
         entity: the name or the id of the entity.
         predicates: only facts that state one of these relations, also in other words: `depends on` finds `needs`. The
             answer lists the predicates that matched, and others.
         direction: "out" follows facts from subject to object, "in" from object to subject, "both" in both directions.
-        hops: how many facts away, 1 to 6.
+        hops: maximum distance in facts, 1 to 6.
         as_of: only facts that were valid at this time and said before it; None returns all, with their periods.
         where: metadata that a document must have, as a dict or a Filter.
         user: also what documents of this user say.
@@ -773,13 +774,13 @@ class Waylore:
         where: Where = None,
         user: str | None = "",
     ) -> "Connection":
-        """Return the shortest paths between two entities, and how much was looked at.
+        """Return the shortest paths between two entities, and how many entities and facts were read.
 
         A step is a fact, or a statement that names both of its ends. Of equally short paths, those with more facts come
-        first. Without a path, `exhaustive` says that there is none within `max_hops`.
+        first. If no path was found and `exhaustive` is true, there is no path within `max_hops`.
 
         a, b: the names or ids of two entities.
-        max_hops: how many steps, 1 to 6.
+        max_hops: maximum number of steps, 1 to 6.
         limit: the number of paths, at most 100.
         as_of: only facts that were valid at this time and said before it; None uses those of all times.
         where: metadata that a document must have, as a dict or a Filter.
@@ -813,14 +814,14 @@ class Waylore:
         where: Where = None,
         user: str | None = "",
     ) -> "EntityList":
-        """Return a page of entities, and how many there are.
+        """Return a page of entities, and their total number.
 
         type: only entities of this type.
         predicate: only subjects of facts that state this relation, also in other words.
         object: only entities that a fact relates to this entity, given by name or id. With `predicate`,
             `list_entities(predicate="owns", object="Quarry")` lists the owners of Quarry.
-        name: only entities with this name or alias; if there are none, those whose names have the same words.
-        after: the cursor of the page before, `EntityList.after`.
+        name: only entities with this name or alias; if no entity has it, entities whose names have the same words.
+        after: the cursor of the previous page, `EntityList.after`.
         limit: the number of entities, at most 1,000. Up to 1,000 are counted exactly.
         as_of: only facts that were valid at this time and said before it; None uses those of all times.
         where: metadata that a document must have, as a dict or a Filter.
@@ -853,13 +854,13 @@ class Waylore:
         where: Where = None,
         user: str | None = "",
     ) -> "Timeline":
-        """Return all assertions of an entity in order of time, each with the times in which it held.
+        """Return all assertions of an entity in order of time, each with the periods in which it held.
 
-        Each has its passage, and what ended it and how: `changed`, `corrected` or `ended`.
+        Each has its passage, the assertion that ended it, and how: `changed`, `corrected` or `ended`.
 
         entity: the name of the entity.
-        since, until: only what held in this time.
-        limit: the number of assertions, the newest; `has_more` says that older ones were left out.
+        since, until: only assertions that held in this period.
+        limit: the number of assertions; the newest are returned, and `has_more` says that older ones were left out.
         where: metadata that a document must have, as a dict or a Filter.
         user: also what documents of this user say.
         """
@@ -872,9 +873,9 @@ class Waylore:
 
     @observe
     def profile(self, user: str | None = "", budget: int = 400, *, where: Where = None) -> "Profile":
-        """Return what holds now of a user, one line for each relation, with its date and passage.
+        """Return the current facts about a user, one line for each relation, with its date and passage.
 
-        The most used lines come first, then the newest. `has_more` says that some did not fit.
+        The most used lines come first, then the newest. `has_more` says that some lines did not fit.
 
         user: the user; without one, the person whom conversations without a user call "user".
         budget: length of all lines in tokens.
@@ -899,11 +900,11 @@ class Waylore:
         limit: int = 100,
         where: Where = None,
     ) -> "ChangeList":
-        """Return what began, changed, was corrected and ended in a time, in order of time, each with both assertions.
+        """Return the facts that began, changed, were corrected or ended in a period, in order of time.
 
         user: changes of this user, and of people and things that facts of the user name. Without one, the person whom
             conversations without a user call "user".
-        since, until: the time, from the first and before the second. Without `until`, up to now.
+        since, until: changes at or after `since` and before `until`. Without `until`, up to now.
         entity: only changes of this entity.
         limit: the number of changes, the newest; `has_more` says that older ones were left out.
         where: metadata that a document must have, as a dict or a Filter.
@@ -926,7 +927,7 @@ class Waylore:
         item: a hit, a fact, an assertion of a view, or the id of a passage.
         around: how many turns before and after it; for other documents, passages.
         where: metadata that a document must have, as a dict or a Filter.
-        user: the user whose documents are read too; that of a hit if absent.
+        user: also the documents of this user; without one, those of the user of the hit.
         """
         from waylore.retrieval import views  # noqa: PLC0415
 
@@ -951,8 +952,8 @@ class Waylore:
     ) -> tuple[Document, ...]:
         """Return documents by address, a page at a time.
 
-        under: only addresses that begin with this.
-        after: the last document of the page before.
+        under: only documents whose address begins with this.
+        after: the last document of the previous page.
         limit: the number of documents.
         where: metadata that a document must have, as a dict or a Filter.
         user: also the documents of this user.
@@ -963,7 +964,7 @@ class Waylore:
         place = (last.uri, last.id) if last else ("", "")
         visible = self._narrow(where, user, include_expired=include_expired)
         listed = pipeline.list_documents(self._store, prefix, where=visible, after=place, size=page)
-        own = (document for document in listed if not get_enriched(document))  # not what a model added to passages
+        own = (document for document in listed if not get_enriched(document))  # without documents that a model added
         return tuple(islice(own, page))
 
     @check_call
@@ -984,9 +985,9 @@ class Waylore:
 
     @check_call
     def growth(self) -> tuple[DayCounts, ...]:
-        """Return how many of the documents that you may read, and of their passages, were written on each day (UTC).
+        """Return the number of visible documents, and of their passages, that were written on each day (UTC).
 
-        Without limits these are all documents, also those of users and expired ones, as in `stats`.
+        An author without labels counts all documents, also documents of users and expired ones, as in `stats`.
         """
         return self._store.growth(everyone=not self._author.is_limited, where=self._narrow(None))
 
@@ -994,7 +995,7 @@ class Waylore:
     def users(self, *, after: str | None = "", limit: int = 1_000) -> tuple[UserCounts, ...]:
         """Return the users of the collection with the number of their documents and passages, a page at a time.
 
-        after: the last user of the page before.
+        after: the last user of the previous page.
         limit: the number of users.
         """
         self._author.require_all()
@@ -1020,16 +1021,17 @@ class Waylore:
     ) -> Receipt:
         """Remove documents with everything that no other document supports, and return a receipt.
 
-        documents: ids, addresses and paths of files, one by one or as a list. The path of a file means all
-            its documents. Names without a document are in `Receipt.missing`. Without names, all documents that the
-            other arguments select are removed.
+        documents: ids, addresses and paths of files, one by one or as a list. The path of a file selects all its
+            documents. Names without a document are in `Receipt.missing`. Without names, the other arguments select the
+            documents to remove.
         where: documents outside of this filter are treated as if they did not exist.
-        user, agent, session: documents of this user, and of this agent or session. Without names, documents without a
-            user stay.
-        since, until: documents whose event was in this time.
+        user, agent, session: only documents of this user, agent or session. Without names, documents without a user
+            stay.
+        since, until: only documents whose event was in this period.
         matching: only documents with a passage that contains these words, in any case; at most 1,000 passages.
-        expired: only documents that have expired. Without names and a user, those of all users that you may change.
-        older_than: with `expired`, also documents whose event was longer ago; without an event, whose writing was.
+        expired: only documents that have expired. Without names and a user, expired documents of all users that you may
+            change.
+        older_than: with `expired`, also documents whose event (without one: whose writing) is older than this.
         dry_run: remove nothing; the receipt has the documents that would be removed.
         """
         wanted = arguments.add_scope(
@@ -1058,7 +1060,7 @@ class Waylore:
         is_expired: bool,
         age: timedelta | None,
     ) -> dict[str, tuple[str, ...]]:
-        """Return the ids of the documents to forget, by name; those that are selected otherwise under an empty name."""
+        """Return the ids of the documents to forget, by name; ids that were not selected by name have the name ""."""
         visible = self._author.narrow(wanted)
         if matching and (documents or is_expired):
             raise ArgumentError("matching selects documents by their words; pass it without documents and expired")
@@ -1074,7 +1076,7 @@ class Waylore:
         return {"": tuple(self._select_documents(visible))}
 
     def _select_matching(self, words: str, where: Filter) -> tuple[str, ...]:
-        """Return the ids of documents of the user, or without a user, with a passage that contains some words."""
+        """Return the ids of the user's documents (or of documents without a user) that contain some words."""
         found = self._store.lexical(words, top_k=MAX_MATCHING + 1, where=where)
         if len(found) > MAX_MATCHING:
             raise ArgumentError(
@@ -1087,12 +1089,12 @@ class Waylore:
         return tuple(id_ for id_, document in known.items() if document.user == where.user)
 
     def _keep_expired(self, ids: Sequence[str], where: Filter, age: timedelta | None) -> tuple[str, ...]:
-        """Return those of some documents that have expired, or are older than an age."""
+        """Return the given documents that have expired or are older than an age."""
         now, known = self._clock(), self._store.documents(ids, where=where)
         return tuple(id_ for id_ in ids if has_ended(known[id_], now, age))
 
     def _select_expired(self, where: Filter | None, age: timedelta | None) -> Generator[str]:
-        """Yield the ids of all expired documents that the author may change, of all users or that a filter selects.
+        """Yield the ids of the expired documents that the author may change, of all users or of a filter.
 
         With an age, all documents are read, and older ones are yielded too.
         """
@@ -1108,7 +1110,7 @@ class Waylore:
             after = page[-1].id
 
     def _select_documents(self, where: Filter) -> Generator[str]:
-        """Yield the ids of all documents that a filter selects; with a user, of that user alone."""
+        """Yield the ids of all documents that a filter selects; with a user, only that user's documents."""
         found = pipeline.list_documents(self._store, where=where)
         yield from (each.id for each in found if each.user == where.user)
 
@@ -1121,11 +1123,11 @@ class Waylore:
         user: str | None = "",
         progress: Callable[[int], None] = _ignore,
     ) -> "tuple[NamedDocument, ...]":
-        """Return all documents that have a name, by address, each with the statements in which the name stands.
+        """Return all documents that contain a name, by address, each with the statements that contain it.
 
         Every document that you may see is read.
 
-        names: a name or several, as whole words in any case. Other names of the same thing are not looked for.
+        names: a name or several, as whole words in any case. Other names of the same thing are not searched for.
         """
         from waylore.indexing.redaction import Names, find_named  # noqa: PLC0415 (searches do not need it)
 
@@ -1137,9 +1139,9 @@ class Waylore:
     def remove_statements(
         self, names: Strings, *, documents: Strings, where: Where = None, user: str | None = ""
     ) -> Receipt:
-        """Remove the statements with a name from documents, which keep a mark in their place, and return a receipt.
+        """Remove the statements with a name from documents, leave marks in their place, and return a receipt.
 
-        What changes gets new vectors. A document whose address, user or speaker has the name is refused: forget it.
+        Changed passages get new vectors. A document whose address, user or speaker has the name is refused: forget it.
 
         names: as for `find_about`, which lists the statements.
         documents: the ids of the documents.
@@ -1154,9 +1156,9 @@ class Waylore:
 
     @check_call
     def get_receipt(self, receipt: str) -> Receipt:
-        """Return a receipt of forgotten documents that is stored; the HTTP service stores its own for 30 days.
+        """Return a stored receipt of forgotten documents; the HTTP service stores its receipts for 30 days.
 
-        An author with labels gets the receipts of its own calls only.
+        An author with labels gets only the receipts of its own calls.
 
         receipt: its id. The receipt has an id in place of each address that was missing.
         """
@@ -1168,9 +1170,9 @@ class Waylore:
 
     @check_call
     def audit(self, *, after: int = 0, limit: int = 100) -> "tuple[AuditEntry, ...]":
-        """Return what was changed, by whom and when, oldest first. It has ids of documents and no content.
+        """Return the audit log, oldest entry first: who changed which documents, and when. Entries have no content.
 
-        after: the number of an entry; those after it are returned. -5 stands before the newest five.
+        after: the number of an entry; later entries are returned. -5 returns the newest five.
         """
         self._author.require_all()
         start = arguments.check_count("after", after, maximum=2**62, minimum=-(2**62))
@@ -1178,12 +1180,12 @@ class Waylore:
 
     @observe
     def quarantine(self, author: str) -> Receipt:
-        """Take back all documents that an author wrote, until `release`, and return a receipt.
+        """Hide all documents that an author wrote until `release`, and return a receipt.
 
-        They are in no search, list, graph, count or export. What the author writes later is not taken back: revoke its
+        They are in no search, list, graph, count or export. Later documents of the author are not hidden: revoke its
         key first.
 
-        author: as documents and the audit log name it, for example `key:4f1c2a9be07d3351`.
+        author: the identity in documents and the audit log, such as `key:4f1c2a9be07d3351`.
         """
         from waylore.engine import quarantine  # noqa: PLC0415 (searches do not need it)
 
@@ -1192,7 +1194,7 @@ class Waylore:
 
     @observe
     def release(self, author: str) -> Receipt:
-        """Bring back what `quarantine` took of an author, as it was, and return a receipt.
+        """Bring back the documents that `quarantine` hid, unchanged, and return a receipt.
 
         A document that was added again meanwhile stays in quarantine, and its id is in `Receipt.missing`.
         """
@@ -1203,7 +1205,7 @@ class Waylore:
 
     @observe
     def forget_quarantined(self, author: str) -> Receipt:
-        """Remove what `quarantine` took of an author for good, and return a receipt."""
+        """Remove for good the documents that `quarantine` hid, and return a receipt."""
         from waylore.engine import quarantine  # noqa: PLC0415
 
         self._author.require_all()
@@ -1448,13 +1450,13 @@ class Waylore:
         pipeline.write(self._store, self._embedder, documents, author=self._author)
 
     def _narrow(self, where: Where, user: str | None = "", *, include_expired: bool = False) -> Filter:
-        """Return the filter of a call, with the labels and the user of the author, and its time for what expires."""
+        """Return the filter of a call, with the labels and the user of the author, and with the time for expiry."""
         now = None if arguments.check_type("include_expired", include_expired, bool) else self._clock()
         wanted = arguments.add_scope(arguments.to_filter(where), user=user)
         return self._author.narrow(replace(wanted, now=now))
 
 
 def _read_secret(store: Store) -> bytes:
-    """Return the key of the marks around recalled texts. With cells, one that cannot be reached is left out."""
+    """Return the key of the marks around recalled texts. Cells that cannot be reached are left out."""
     with partial_answers():
         return store.secret()

@@ -1,4 +1,4 @@
-"""What every public method of `Waylore` has around it: checks of the call, an observer, and an async twin."""
+"""Wrap every public method of `Waylore`: check the call, notify the observer, and make an async twin."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -26,11 +26,11 @@ class Facade(Protocol):
 F = TypeVar("F", bound=Facade)
 P = ParamSpec("P")
 T = TypeVar("T")
-BATCH_LINES = 100  # that a thread reads at a time
+BATCH_LINES = 100  # items that a thread reads at a time
 
 
 def check_call(method: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
-    """Refuse a call after `close`, and one whose arguments do not fit the signature."""
+    """Refuse calls after `close`, and calls whose arguments do not fit the signature."""
     known = signature(method)
 
     @wraps(method)

@@ -43,7 +43,7 @@ def assemble_document(
 
 
 def merge_extractions(first: Extraction, second: Extraction) -> Extraction:
-    """Merge two extractions of one passage; for a name that both have, the second one's type counts."""
+    """Merge two extractions of one passage; if both have a name, the type of the second one is used."""
     return Extraction(
         (*first.facts, *second.facts),
         {**first.names, **second.names},
@@ -53,7 +53,7 @@ def merge_extractions(first: Extraction, second: Extraction) -> Extraction:
 
 
 def assign_facts_to_passages(passages: Sequence[Passage], facts: Iterable[NewFact]) -> list[Extraction]:
-    """Return an extraction for each passage: the facts that it states, and the names of all facts in it."""
+    """Return an extraction for each passage: its facts, and all names of facts that it mentions."""
     facts = list(facts)
     texts = [normalise(p.text) for p in passages]
     assigned: list[list[NewFact]] = [[] for _ in passages]
@@ -95,7 +95,7 @@ def _collect_types(facts: Iterable[NewFact]) -> dict[str, str]:
 
 
 def _build_entities(extraction: Extraction) -> dict[str, Entity]:
-    """Return the entities that a passage names, by id."""
+    """Return the entities named in a passage, by id."""
     types = _collect_types(extraction.facts)
     entities: dict[str, Entity] = {}
     for name in dict.fromkeys((*extraction.names, *types)):

@@ -1,7 +1,7 @@
 """The result of a reader: a text with its blocks and the author's marks, or the reason why a file was skipped.
 
-The types, limits and helper functions here are shared by all readers and importers. The module knows no format:
-apart from `Source.read_bytes` nothing here opens a file.
+All readers and importers share these types, limits and functions. The module knows no format: apart from
+`Source.read_bytes` nothing here opens a file.
 """
 
 import re
@@ -29,8 +29,8 @@ MarkKind = Literal["code", "strong", "emphasis", "link", "role", "markup"]
 class Mark:
     """A span that the author marked; offsets are into the text of the reading.
 
-    `target` is the address of a link or the name of a role. A span of `markup` is syntax that a reader of the page
-    does not see, such as asterisks and the address of a link.
+    `target` is the address of a link or the name of a role. A span of `markup` is syntax that is not shown on the page,
+    such as asterisks and the address of a link.
     """
 
     kind: MarkKind
@@ -44,8 +44,8 @@ class Block:
     """A paragraph, heading, row or other unit of a text, with its path of headings (which includes itself).
 
     `key` is the name of a field or of a defined term. `cells` are the columns and cells of a row, the first column
-    first; the row of column names has none. Marks are in order of their start. `about` is the entry of a data file that
-    a field or the heading of an entry belongs to; if it is empty, they belong to the document.
+    first; the row of column names has none. Marks are in order of their start. In a data file, `about` is the entry of
+    a field or of an entry's heading; if empty, they belong to the document.
     """
 
     kind: BlockKind
@@ -75,7 +75,7 @@ class Reading:
     bytes_read: int = 0
 
     def strip_markup(self, block: Block) -> tuple[str, tuple[Mark, ...]]:
-        """Return the text of a block as a reader of the page sees it, and its marks with offsets into that text."""
+        """Return the visible text of a block, and its marks with offsets into that text."""
         pieces, removed, last = list[str](), list[tuple[int, int]](), block.start
         for mark in block.marks:
             if mark.kind == "markup" and mark.end > last:
@@ -97,7 +97,7 @@ class Skipped:
 
     @property
     def is_empty(self) -> bool:
-        """True if there is nothing to read: such a file has no documents any more, others keep the last ones."""
+        """True if the file is empty. The documents of an empty file are removed; other skipped files keep theirs."""
         return self.reason in _EMPTY_REASONS
 
 
@@ -105,9 +105,9 @@ class Skipped:
 class Limits:
     """Upper limits for one file, so that no file can use all memory or time.
 
-    A plain or Markdown text of more than `split_bytes` bytes is not skipped: it is split into parts, and each
-    part becomes a document. `seconds` of processor time and `memory` in bytes hold for files that a process of
-    its own reads (`indexing.files.processes`).
+    A plain or Markdown text of more than `split_bytes` bytes is not skipped: it is split into parts, and each part
+    becomes a document. `seconds` of processor time and `memory` in bytes apply to files that a separate process reads
+    (`indexing.files.processes`).
     """
 
     bytes: int = 32_000_000
@@ -128,7 +128,7 @@ class Limits:
 
 
 class ReadError(Exception):
-    """A file cannot be read, or is beyond a limit; the message becomes the reason of a `Skipped`."""
+    """A file cannot be read or exceeds a limit; the message becomes the reason of a `Skipped`."""
 
 
 def _keep(value: Any) -> Any:
@@ -139,8 +139,8 @@ def _keep(value: Any) -> Any:
 class Source:
     """A file to read: its path, its address, and the limits that apply to it.
 
-    Importers call `clean` with each value that they read, to leave secrets out. `first_row` is the number of the first
-    row, if the file is a piece of a longer one.
+    Importers pass each value to `clean` to leave secrets out. `first_row` is the number of the first row if the file is
+    a piece of a longer one.
     """
 
     path: Path
@@ -151,7 +151,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The last part of the address without its suffix: the title of a file that has no other."""
+        """The last part of the address without its suffix: the title of a file without its own."""
         return Path(self.uri).stem
 
     def read_bytes(self) -> bytes:
@@ -185,7 +185,7 @@ def describe_open_error(error: OSError) -> str:
 
 
 def describe_limit(limit: str, maximum: int, unit: str = "") -> str:
-    """Return the reason for skipping a file that is beyond a limit; without `unit` the limit's name is used."""
+    """Return the reason for skipping a file that exceeds a limit; the default of `unit` is the limit's name."""
     what = unit or limit.replace("_", " ")
     return f"it has more than {maximum:,} {what}: split it, or raise the limit `{limit}`"
 

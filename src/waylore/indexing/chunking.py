@@ -1,9 +1,9 @@
 """Split a text into passages: by structure first, then at sentences, then at words.
 
-Blocks are joined until a passage is full. It ends before its last section if it is half full there, so that short
-sections stay together. The line that leads a list stays with its first item, and fields stay with the
-text that follows them. A block is split only if it is too long by itself, and only then do its pieces overlap. Each
-passage has its offsets in the file. The module knows no formats: the readers find the blocks.
+Blocks are joined until a passage is full. A passage ends before its last section if it is at least half full without
+it, so that short sections stay together. The line above a list stays with its first item, and fields stay with the text
+below them. Only a block that is too long for a passage is split, and only its pieces overlap. Each passage has its
+offsets in the file. The module knows no formats: the readers find the blocks.
 """
 
 import re
@@ -19,9 +19,9 @@ from waylore.types.knowledge import Document, Passage
 
 MAX_TOKENS = 300
 OVERLAP_TOKENS = 40
-MIN_WORDS = 12  # a passage with fewer joins its neighbour
-MAX_WORD_CHARACTERS = 100  # a text with longer words on average is never short
-MAX_LEAD_CHARACTERS = 300  # a longer paragraph is not just the line that leads a list
+MIN_WORDS = 12  # a shorter passage joins its neighbour
+MAX_WORD_CHARACTERS = 100  # a text with a longer average word is never short
+MAX_LEAD_CHARACTERS = 300  # a longer paragraph is more than the line above a list
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _LINES = re.compile(r"[\r\n]+")
@@ -47,7 +47,7 @@ def split_into_passages(
     overlap_tokens: int = OVERLAP_TOKENS,
     count: Count = count_pieces,
 ) -> list[Passage]:
-    """Split a document into passages; a text that occurs again is listed once, at its first place."""
+    """Split a document into passages; a repeated text becomes one passage, at its first place."""
     passages: dict[str, Passage] = {}
     spans = find_spans(reading, max_tokens=max_tokens, overlap_tokens=overlap_tokens, count=count)
     for position, (start, end, headings) in enumerate(spans):
@@ -84,9 +84,10 @@ def _cut_groups(reading: Reading, max_tokens: int, overlap_tokens: int, count: C
 
 
 def _group_blocks(reading: Reading, longest: int, count: Count) -> Iterator[list[Block]]:
-    """Yield groups of blocks that become one passage: as many as fit.
+    """Yield groups of blocks, each as long as fits into one passage.
 
-    A passage ends where a section begins, if it is half full there. A definition of source code has its own.
+    A passage ends at the beginning of a section if it is half full there. A definition of source code has its own
+    passage.
     """
     group: list[Block] = []
     costs: list[int] = []
@@ -114,8 +115,8 @@ def _begins_definition(last: Block, block: Block) -> bool:
 def _find_end(text: str, group: list[Block], costs: list[int], block: Block, longest: int) -> int:
     """Return how many blocks of a full group make a passage; the others join the next block.
 
-    Headings and the line that leads a list do so, and the last section if the passage is half full without it. 0
-    means that all of the group leads the block.
+    The others are headings, the line above a list, and the last section if the passage is half full without it. 0 means
+    that the whole group joins the next block.
     """
     end = len(group) - _count_lead(text, group, block)
     if block.kind == "heading" or not end:
@@ -134,7 +135,7 @@ def _begins_section(last: Block, block: Block) -> bool:
 
 
 def _has_text(group: list[Block]) -> bool:
-    """Return whether a group has more than headings and the fields of the page, which join the text below."""
+    """Return whether a group has more than headings and fields of the page: these join the text below."""
     return any(map(_is_text, group))
 
 
@@ -143,7 +144,7 @@ def _is_text(block: Block) -> bool:
 
 
 def _count_lead(text: str, group: list[Block], block: Block) -> int:
-    """Return how many blocks at the end of a group lead the next block: headings, and a line that ends in a colon."""
+    """Return how many blocks at the end of a group belong to the next block: headings, and a line ending in a colon."""
     lead, after = 0, block
     for each in reversed(group):
         if not (each.kind == "heading" or _is_lead(text, each, after)):
@@ -153,7 +154,7 @@ def _count_lead(text: str, group: list[Block], block: Block) -> int:
 
 
 def _is_lead(text: str, block: Block, after: Block) -> bool:
-    """Return whether a block leads the next one: the column names of a table, or the line above a list or table."""
+    """Return whether a block belongs to the next one: column names of a table, or the line above a list or table."""
     if block.kind == "row":
         return after.kind == "row" and not block.cells and bool(after.cells)
     if after.kind not in ("item", "term", "field", "row", "code") or block.kind not in ("paragraph", "item"):
@@ -164,7 +165,7 @@ def _is_lead(text: str, block: Block, after: Block) -> bool:
 
 
 def _join_short(text: str, groups: Iterable[list[Block]], longest: int, count: Count) -> Iterator[list[Block]]:
-    """Yield the groups; one with few words is joined with its neighbour if both fit into one passage."""
+    """Yield the groups; join a group of few words with its neighbour if both fit into one passage."""
     last: list[Block] = []
     for group in groups:
         is_short = _is_short(text, last) or _is_short(text, group)
@@ -185,7 +186,7 @@ def _is_short(text: str, group: list[Block]) -> bool:
 
 
 def _find_shared_headings(group: list[Block]) -> tuple[str, ...]:
-    """Return the headings that all text of a passage is under; text above the first heading has none."""
+    """Return the headings that apply to all text of a passage; text above the first heading has none."""
     texts = [block for block in group if _is_text(block)] or group
     shared = texts[-1].headings
     for block in texts:
@@ -195,7 +196,7 @@ def _find_shared_headings(group: list[Block]) -> tuple[str, ...]:
 
 
 class _Cutter:
-    """Splits a long text into pieces of at most `longest` tokens, each as long as its cuts allow."""
+    """Splits a long text into pieces of at most `longest` tokens, each as long as possible."""
 
     def __init__(self, text: str, longest: int, overlap: int, count: Count) -> None:
         self.text, self.longest, self.overlap, self.count = text, longest, overlap, count
@@ -216,7 +217,7 @@ class _Cutter:
                 start = covered
 
     def _find_farthest(self, start: int, covered: int, end: int) -> int:
-        """Return the last offset up to which the text fits; at least one character, so that the loop ends."""
+        """Return the end of the longest text that fits, at least one character, so that the loop ends."""
         fits, step = start, max(self.longest, 1)
         while fits < end and self._fits(start, min(fits + step, end), self.longest):
             fits = min(fits + step, end)
@@ -239,7 +240,7 @@ class _Cutter:
         return last
 
     def _step_back(self, start: int, last: int, cuts: tuple[re.Pattern[str], ...]) -> int:
-        """Return the start of the next piece: the first sentence or word that lies within the overlap."""
+        """Return the start of the next piece: the first sentence or word within the overlap."""
         if not self.overlap:
             return last
         near, far = last, start

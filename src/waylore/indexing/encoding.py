@@ -1,7 +1,7 @@
-"""Decode bytes to text: by byte order mark, then as UTF-8, then as charset-normalizer guesses.
+"""Decode bytes to text: by byte order mark, then as UTF-8, then by the guess of charset-normalizer.
 
-Line ends are not changed, so that offsets are those of the file without its byte order mark. A file with zero
-bytes counts as binary, as in Git. The module does not repair text that was decoded wrongly before.
+Line ends are not changed, so offsets are offsets into the file without its byte order mark. A file with zero bytes
+counts as binary, as in Git. The module does not repair text that was decoded wrongly before.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from waylore.indexing.blocks import Limits, ReadError, Source, describe_limit, r
 SAMPLE_BYTES = 1_000_000
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, because its mark begins with the mark of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),

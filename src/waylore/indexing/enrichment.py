@@ -1,8 +1,8 @@
 """Let an extractor read stored passages, and store the new facts of each as a separate document.
 
-Such a document has one silent passage, which states the new facts and is never a hit. It names the passage that was
-read, and stores forget it together with the document of that passage. Facts that the passage states already are left
-out. A passage that this extractor has read before is skipped, so that an interrupted run can be continued.
+Such a document has one silent passage, which states the new facts and is never a hit. It refers to the passage that was
+read, and stores forget it together with the document of that passage. Known facts of the passage are left out. A
+passage that this extractor has read before is skipped, so that an interrupted run can be continued.
 """
 
 import time
@@ -24,16 +24,16 @@ from waylore.types.identity import identity, make_enrichment_uri, passage_id
 from waylore.types.knowledge import ENRICHED, STATUSES, Document, Fact, IndexedDocument, Passage
 from waylore.types.search import NO_FILTER, Filter
 
-AGENT = "enrich:"  # before the name of a run, as the agent of its documents
-BATCH_PASSAGES = 32  # read before new facts are written
-MAX_KNOWN_FACTS = 10_000  # of a passage
+AGENT = "enrich:"  # prefix of a run's name; together they are the agent of its documents
+BATCH_PASSAGES = 32  # passages that are read before new facts are written
+MAX_KNOWN_FACTS = 10_000  # in a passage
 
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
     """The facts and entities that a run added, and the passages that it read.
 
-    `known` passages were read by the same extractor before. `unread` ones got no answer, or the budget was used up.
+    `known` passages were read by the same extractor before. `unread` passages got no answer, or the budget was used up.
     """
 
     run: str
@@ -59,7 +59,7 @@ class Enrichment:
 
 @dataclass(frozen=True, slots=True)
 class EnrichmentRun:
-    """The frame of a run: its name, its time, which passages are read, how many, and who writes."""
+    """The parameters of a run: its name and time, the filter and number of passages, and the author."""
 
     name: str
     now: datetime
@@ -77,7 +77,7 @@ def enrich_passages(
     by_filter: bool,
     progress: Callable[[Enrichment], None],
 ) -> Enrichment:
-    """Read the most used passages, or all that the filter of a run lets through, and write their new facts."""
+    """Read the most used passages, or all passages that the filter of a run selects, and write their new facts."""
     start, done = time.monotonic(), Enrichment(run.name)
     chosen = islice(_list_passages(store, run) if by_filter else _list_used(store, run), run.limit)
     for ids in check_each(pipeline.split_into_batches(chosen, BATCH_PASSAGES)):
@@ -89,7 +89,7 @@ def enrich_passages(
         before, done = done, _count(done, len(ids), extractions, added, time.monotonic() - start)
         progress(done)
         if fresh and done.read == before.read:
-            break  # no passage of the batch got an answer: the budget is used up, or the model does not answer
+            break  # no passage of the batch got an answer: the budget is used up or the model does not answer
     return done
 
 
@@ -110,12 +110,12 @@ def list_enrichments(store: Store, run: str) -> list[str]:
 
 
 def _list_used(store: Store, run: EnrichmentRun) -> Iterator[str]:
-    """Yield the passages that questions reached, the most used first."""
+    """Yield the passages that were hits, the most used first."""
     yield from (scored.id for scored in store.most_used(limit=run.limit, where=run.where))
 
 
 def _list_passages(store: Store, run: EnrichmentRun) -> Iterator[str]:
-    """Yield the passages that the filter lets through: the most used first, then the others by address."""
+    """Yield the passages that the filter selects: the most used first, then the others by address."""
     used = list(_list_used(store, run))
     yield from used
     seen = set(used)
@@ -128,7 +128,7 @@ def _list_passages(store: Store, run: EnrichmentRun) -> Iterator[str]:
 def _select_new(
     store: Store, extractor: Extractor, run: EnrichmentRun, ids: Sequence[str]
 ) -> list[tuple[Document, Passage]]:
-    """Return those of some passages, with their documents, that the extractor has not read yet."""
+    """Return the passages, with their documents, that the extractor has not read yet."""
     passages, sources = store.passages(ids, where=run.where), store.sources(ids, where=run.where)
     stored = store.digests([make_id(extractor, id_) for id_ in ids])
     return [
@@ -142,12 +142,12 @@ def _select_new(
 
 
 def make_id(extractor: Extractor, passage: str) -> str:
-    """Return the id of what an extractor adds to a passage, the same in every run."""
+    """Return the id of the document that an extractor adds for a passage, the same in every run."""
     return identity("document", "enrichment", extractor.name, passage)
 
 
 def _extract(extractor: Extractor, fresh: Sequence[tuple[Document, Passage]]) -> list[Extraction]:
-    """Return the extraction of each passage; passages of one document that follow each other are read in one call."""
+    """Return the extraction of each passage; consecutive passages of one document are read in one call."""
     groups = [list(group) for _, group in groupby(fresh, key=lambda each: each[0].id)]
     with ThreadPoolExecutor(extractor.concurrency, thread_name_prefix="waylore-enrich") as pool:
         reads = [
@@ -178,7 +178,7 @@ def _build_documents(
 def build_enrichment(
     id_: str, document: Document, passage: Passage, extraction: Extraction, stated: Iterable[Fact], run: EnrichmentRun
 ) -> IndexedDocument:
-    """Index the facts that an extractor adds to a passage: staged, without the known ones."""
+    """Index the new facts that an extractor adds to a passage as staged facts."""
     known = {fact.id for fact in stated}
     added = tuple(
         replace(fact, source="system", status="staged")
@@ -205,7 +205,7 @@ def build_enrichment(
 
 
 def _forget_orphans(store: Store, run: EnrichmentRun, added: Sequence[IndexedDocument]) -> None:
-    """Forget new facts of passages that were forgotten meanwhile."""
+    """Forget new facts of passages that were forgotten in the meantime."""
     of = {str(each.document.metadata[ENRICHED]): each.document.id for each in added}
     existing = _list_existing(store, list(of), added)
     orphans = [id_ for passage, id_ in of.items() if passage not in existing]

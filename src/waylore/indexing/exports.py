@@ -1,8 +1,8 @@
 """Write a collection as lines of JSON, and read it back.
 
-The first line has the format and the model of the vectors; each further line is one indexed document. Equal
-collections give equal bytes. Vectors are written as the store holds them, so that an import loses nothing. The
-module writes to no store; files of other programs are read by `indexing.importers`.
+The first line has the format and the model of the vectors; each further line is one indexed document. Equal collections
+give equal bytes. Vectors are written as they are stored, so an import loses nothing. The module writes to no store;
+files of other programs are read by `indexing.importers`.
 """
 
 import base64
@@ -21,9 +21,9 @@ from waylore.types.knowledge import Document, Embeddable, Entity, Fact, IndexedD
 from waylore.types.results import Statistics
 
 FORMAT = 2
-EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and facts that are pairs today
-HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # the field of the first line that holds the format
-SCOPE_FIELDS = ("user", "agent", "session", "at", "expires", "author")  # left out where they are empty
+EARLIER_FORMAT = 1  # vectors of passages and entities in half precision, and pairs as facts
+HEADER_FIELDS = ("waylore", legacy.EXPORT_FIELD)  # field of the first line with the format
+SCOPE_FIELDS = ("user", "agent", "session", "at", "expires", "author")  # left out if empty
 MAX_HEADER_CHARACTERS = 10_000
 _convert_untyped = import_later("waylore.store.earlier.convert", "convert_untyped")
 

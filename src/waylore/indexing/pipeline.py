@@ -35,8 +35,8 @@ from waylore.types.knowledge import SAME, Document, Embeddable, IndexedDocument,
 from waylore.types.messages import Message
 from waylore.types.search import NO_FILTER, Filter
 
-EMBED_TEXTS = 1_024  # in one call of an embedder; the deadline is checked between two
-PAGE = 1_000  # documents that are listed at a time
+EMBED_TEXTS = 1_024  # texts in one call of an embedder; the deadline is checked between calls
+PAGE = 1_000  # documents in one page of a list
 T = TypeVar("T")
 
 
@@ -50,7 +50,7 @@ def index_text(
 ) -> IndexedDocument:
     """Split a text into passages and index it with the given facts, or with facts that the extractor finds.
 
-    stated: what rules read in a turn of a conversation. Its relations are read by these rules alone.
+    stated: the facts that rules found in a turn of a conversation. Only these rules read their relations.
     """
     blocks = find_paragraphs(text, max_blocks=len(text))
     passages = split_into_passages(Reading(document.uri, document.title, text, blocks), document)
@@ -66,7 +66,7 @@ def index_text(
 
 
 def _add_stated(passages: Sequence[Passage], extractions: Sequence[Extraction], stated: Extraction) -> list[Extraction]:
-    """Add what rules read in a turn to the passages that state it."""
+    """Add the facts that rules found in a turn to the passages that state them."""
     merged = []
     for found, own in zip(extractions, assign_facts_to_passages(passages, stated.facts), strict=True):
         kept = tuple(fact for fact in found.facts if find_relation(fact.predicate) is None)
@@ -85,7 +85,7 @@ def index_message(
     extractor: Extractor | None = None,
     stated: Extraction | None = None,
 ) -> IndexedDocument:
-    """Index a message as a turn; `stated` is what rules read in it."""
+    """Index a message as a turn; `stated` are the facts that rules found in it."""
     indexed = index_text(document, message.content, facts, extractor=extractor, stated=stated)
     speaker = get_speaker(document, message)
     passages = (replace(each, speaker=speaker, role=message.role, position=position) for each in indexed.passages)
@@ -93,18 +93,18 @@ def index_message(
 
 
 def get_speaker(document: Document, message: Message) -> str:
-    """Return who says a message: its name, else the user or the agent of the document, else the role."""
+    """Return the speaker of a message: its name, else the user or the agent of the document, else the role."""
     return message.name or (document.user if message.role == "user" else document.agent) or message.role
 
 
 def get_scope(document: Document) -> tuple[str, ...]:
-    """Return what belongs to the identity of a document: user, agent, session, and the day if there is no session."""
+    """Return the scope in the identity of a document: user, agent, session, and the day if there is no session."""
     day = f"{document.at:%Y-%m-%d}" if document.at and not document.session else ""
     return document.user, document.agent, document.session, day
 
 
 def build_fact_document(fact: NewFact, document: Document) -> IndexedDocument:
-    """Index a fact that has no text as a document of its own. One fact with two periods is two documents."""
+    """Index a fact without a text as a separate document. One fact with two periods becomes two documents."""
     statement = get_statement(fact)
     period = tuple(str(moment or "") for moment in (fact.valid_from, fact.valid_to))
     said = identity("document", "fact", compute_fact_id(fact), *sorted(document.labels))
@@ -126,13 +126,13 @@ def build_distinct_document(one: str, other: str, document: Document) -> Indexed
 
 
 def find_changed(store: Store, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-    """Return the documents that are new or differ from the stored ones."""
+    """Return the documents that are new or differ from the stored version."""
     digests = store.digests([d.document.id for d in documents])
     return [d for d in documents if digests.get(d.document.id) != d.digest]
 
 
 def write(store: Store, embedder: Embedder | None, documents: Sequence[IndexedDocument], *, author: Author) -> int:
-    """Embed and write documents that are new or changed; return their number. Others cost one lookup."""
+    """Embed and write new and changed documents; return their number. Unchanged documents cost one lookup."""
     changed = find_changed(store, admit_documents(author, documents))
     if not changed:
         return 0

@@ -1,8 +1,9 @@
-"""Find what documents say about a name, and remove these statements from a document, which keeps a mark in their place.
+"""Find the statements of documents about a name, and replace them by marks.
 
-A statement is a sentence, a line of a list or a row of a table that has one of the names. Titles, headings and metadata
-that have one are removed too. What is said of the same thing by another word, such as "she", is not found. The address
-and the user of a document, and the speaker of a turn, cannot be removed: such a document has to be forgotten.
+A statement is a sentence, a line of a list or a row of a table that contains one of the names. Titles, headings and
+metadata with a name are removed too. Statements about the same thing with another word, such as "she", are not found.
+The address and the user of a document, and the speaker of a turn, cannot be removed: forget a document that has a name
+there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,14 +24,14 @@ from waylore.types.results import Receipt
 from waylore.types.search import Filter
 
 BATCH = 100  # documents that are read at a time
-MARK = "[removed]"  # in a passage, in place of a statement
+MARK = "[removed]"  # replaces a statement in a passage
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDocument:
-    """A document that has a name, and the statements in which it stands.
+    """A document that contains a name, and the statements with the name.
 
-    `is_bound` if its address, its user or a speaker has the name, so that statements alone cannot be removed.
+    `is_bound` if its address, its user or a speaker contains the name, so removing statements is not enough.
     """
 
     document: Document
@@ -39,20 +40,20 @@ class NamedDocument:
 
 
 class Names:
-    """Names that are looked for, as whole words in any case."""
+    """Names to search for, as whole words in any case."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(dict.fromkeys(map(normalise, names)))
         self.entities = frozenset(map(entity_id, self._names))
 
     def are_in(self, text: str) -> bool:
-        """Return whether a text has one of the names."""
+        """Return whether a text contains one of the names."""
         wanted = normalise(text)
         return any(count_occurrences(name, wanted) for name in self._names)
 
 
 def find_named(store: Store, names: Names, where: Filter, progress: Callable[[int], None]) -> Iterator[NamedDocument]:
-    """Yield the documents that have a name, by address. Every document that a filter lets through is read."""
+    """Yield the documents that contain a name, by address. Every document of the filter is read."""
     listed = pipeline.report_progress(pipeline.list_documents(store, where=where), progress)
     for batch in check_each(pipeline.split_into_batches(listed, BATCH)):
         indexed = store.get_indexed_documents([document.id for document in batch], where=where)
@@ -63,7 +64,7 @@ def find_named(store: Store, names: Names, where: Filter, progress: Callable[[in
 def redact_documents(
     store: Store, embedder: Embedder | None, names: Names, ids: Sequence[str], where: Filter, *, author: Author
 ) -> Receipt:
-    """Remove the statements about names from documents, and return what is gone."""
+    """Remove the statements about names from documents, and return a receipt."""
     before = list(store.get_indexed_documents(ids, where=where).values())
     for found in (describe_document(indexed, names) for indexed in before):
         if found and found.is_bound:
@@ -92,7 +93,7 @@ def _collect_ids(documents: Sequence[IndexedDocument]) -> tuple[set[str], set[st
 
 
 def describe_document(indexed: IndexedDocument, names: Names) -> NamedDocument | None:
-    """Return what a document says about names; None if it has none of them."""
+    """Return the statements of a document about names; None if it contains none of the names."""
     document = indexed.document
     said = [piece for passage in indexed.passages for piece in _list_statements(passage.text, names)]
     said += [str(fact) for fact in _list_facts(indexed) if not said and _is_about(fact, names)]
@@ -122,7 +123,7 @@ def remove_statements(indexed: IndexedDocument, names: Names) -> IndexedDocument
 
 
 def _list_statements(text: str, names: Names) -> list[str]:
-    """Return the sentences of a text that have a name; the whole text if it has one across two sentences."""
+    """Return the sentences of a text with a name; the whole text if a name spans two sentences."""
     if not names.are_in(text):
         return []
     pieces = [piece.strip() for piece in cut_sentences(text)]
@@ -139,7 +140,7 @@ def _redact(text: str, names: Names) -> str:
 
 
 def _mark(piece: str) -> str:
-    """Return a mark with the white space that a sentence has before and after it."""
+    """Return a mark with the white space around the sentence."""
     words = piece.strip()
     before, _, after = piece.partition(words)
     return f"{before}{MARK}{after}"
@@ -180,7 +181,7 @@ def _is_about(fact: Fact, names: Names) -> bool:
 
 
 def _keep_facts(indexed: IndexedDocument, texts: Mapping[str, str], names: Names) -> list[Fact]:
-    """Return the facts that neither have a name nor stand in a removed sentence."""
+    """Return the facts that neither contain a name nor come from a removed sentence."""
     before = {passage.id: passage.text for passage in indexed.passages}
     return [
         fact
@@ -190,7 +191,7 @@ def _keep_facts(indexed: IndexedDocument, texts: Mapping[str, str], names: Names
 
 
 def _is_left(fact: Fact, before: str, after: str) -> bool:
-    """Return whether what a fact says of its passage still stands there: its statement, or else its two names."""
+    """Return whether a passage still contains the statement of a fact, or else its two names."""
     words = [fact.statement] if fact.statement and fact.statement in before else [fact.subject, fact.object]
     return before == after or all(word in after for word in words if word in before)
 
@@ -202,7 +203,7 @@ def _keep_mentions(
     kept: Sequence[Fact],
     names: Names,
 ) -> list[Mention]:
-    """Return the mentions of other entities, those of a changed passage counted anew."""
+    """Return the mentions of other entities, counted again in changed passages."""
     entities = {entity.id: entity for entity in indexed.entities}
     stated = {(end, fact.passage_id) for fact in kept for end in fact.ends}
     found = {}
@@ -222,7 +223,7 @@ def _keep_mentions(
 
 
 def _list_labels(indexed: IndexedDocument) -> Iterator[str]:
-    """Yield the texts of a document beside its passages: titles, headings, metadata, and its entities."""
+    """Yield the texts of a document outside of its passages: titles, headings, metadata, and its entities."""
     yield indexed.document.title
     yield from (str(value) for value in indexed.document.metadata.values())
     for passage in indexed.passages:

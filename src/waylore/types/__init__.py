@@ -1,4 +1,4 @@
-"""The words of Waylore as frozen dataclasses, and the identities that content gives them.
+"""The terms of Waylore as frozen dataclasses, and identities computed from content.
 
 `docs/glossary.md` says what each word means. Nothing here reads or writes anything.
 """

@@ -1,7 +1,7 @@
-"""The audit logs of a collection and of the API keys of a service: what was changed, by whom and when, without content.
+"""The audit logs of a collection and of the API keys of a service: changes with their author and time, no content.
 
-A store or registry adds an entry in the transaction of the change itself. Each entry has a hash of its values and of
-the hash before, so an entry that was changed or taken out is noticed.
+A store or registry adds an entry in the transaction of the change. Each entry has a hash of its values and of the
+previous hash, so changed and removed entries are detected.
 """
 
 import json
@@ -25,7 +25,7 @@ Verb: TypeAlias = Literal[
     "revoke_key",
     "change_key",
 ]
-MAX_DOCUMENTS = 100  # whose ids an entry has; the others are counted
+MAX_DOCUMENTS = 100  # documents whose ids an entry lists; the others are counted
 START = bytes(16).hex()  # the hash before the first entry
 
 
@@ -43,10 +43,10 @@ class AuditEntry:
     labels_before: tuple[str, ...]
     labels_after: tuple[str, ...]
     hash: str = ""
-    key: str = ""  # id of an API key, in the log of keys
+    key: str = ""  # id of an API key, only in the log of keys
 
     def compute_hash(self, before: str) -> str:
-        """Return the hash of the values and of the hash before."""
+        """Return the hash of the values and of the previous hash."""
         values = self.to_dict()
         del values["hash"]
         if not self.key:  # entries of earlier releases have none
@@ -72,7 +72,7 @@ def make_entry(
     after: Iterable[frozenset[str]] = (),
     key: str = "",
 ) -> AuditEntry:
-    """Return the next entry of a log, whose last one is given by number and hash."""
+    """Return the next entry of a log; its last entry is given by number and hash."""
     number, hash_ = last or (0, START)
     labels_before, labels_after = (tuple(sorted(frozenset().union(*each))) for each in (before, after))
     entry = AuditEntry(
@@ -91,9 +91,9 @@ def make_entry(
 
 
 def find_break(entries: Iterable[AuditEntry]) -> AuditEntry | None:
-    """Return the first entry that does not follow from the one before it; None if the log is whole.
+    """Return the first entry that does not match the hash of the previous one; None if the log is intact.
 
-    Old entries may have been deleted, so the first one is not compared with an earlier one if its number is not 1.
+    Old entries may have been deleted, so a first entry whose number is not 1 is not compared with an earlier one.
     """
     last: AuditEntry | None = None
     for entry in entries:

@@ -37,7 +37,7 @@ class Author:
             raise ArgumentError(f"max_source must be one of {', '.join(SOURCES)}, got {self.max_source!r:.60}")
 
     def limit(self, labels: Iterable[str] | None, user: str = "") -> "Author":
-        """Return the author with these labels only, as far as it has them, and for this user; None changes nothing."""
+        """Return the author with only those of its labels that are given, and for this user; None changes nothing."""
         bound = self
         if user and not self.user:
             bound = replace(self, user=user, max_source=None)
@@ -48,7 +48,7 @@ class Author:
         return replace(bound, labels=own, max_source=None if self.labels is None else self.max_source)
 
     def narrow(self, where: Filter) -> Filter:
-        """Return a reader's filter with no other labels than the author's; all of them if the filter has none."""
+        """Return a reader's filter with labels of the author only; with all of them if the filter has none."""
         where = replace(where, user=self.choose_user(where.user))
         if self.labels is None:
             return where
@@ -75,7 +75,7 @@ class Author:
         return chosen
 
     def cap(self, source: Source) -> Source:
-        """Return the source that a write is stored with: the given one, but none above `max_source`."""
+        """Return the source that is stored with a write: the given one, but at most `max_source`."""
         return max(source, self.max_source or source, key=SOURCES.index)
 
     @property
@@ -86,11 +86,11 @@ class Author:
     def require_all(self) -> None:
         """Raise Forbidden if the author is limited, for calls about a whole collection."""
         if self.is_limited:
-            raise Forbidden("this request is about the whole collection, you may read a part of it; use another key")
+            raise Forbidden("this request needs the whole collection, you may read only a part; use another key")
 
 
 def get_default_source(labels: Collection[str] | None, user: str = "") -> Source:
-    """Return the most trusted source of an author for whom none was named."""
+    """Return the most trusted source of an author without a given one."""
     return "user_edit" if labels is None and not user else "conversation"
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from waylore.text import normalise
 
-MARK_DIGITS = 8  # of an id, enough to tell the passages of a collection apart
+MARK_DIGITS = 8  # first digits of an id, enough to distinguish the passages of a collection
 
 _ID = re.compile("[0-9a-f]{32}")
 
@@ -21,7 +21,7 @@ def get_file(uri: str) -> str:
 
 
 def make_enrichment_uri(document: str) -> str:
-    """Return the address of what a model added to the passages of a document. Stores forget both together."""
+    """Return the address of documents that a model added to a document's passages. Stores forget both together."""
     return f"enrich:{document}"
 
 
@@ -31,7 +31,7 @@ def is_id(text: str) -> bool:
 
 
 def make_mark(id_: str) -> str:
-    """Return the first digits of an id, by which a model names a passage: six tokens instead of twenty."""
+    """Return the first digits of an id. A model uses them to name a passage: six tokens instead of twenty."""
     return id_[:MARK_DIGITS]
 
 
@@ -45,10 +45,10 @@ def identity(kind: str, *parts: str) -> str:
 def document_id(
     *, uri: str = "", text: str = "", labels: frozenset[str] = frozenset(), scope: tuple[str, ...] = ()
 ) -> str:
-    """Return the id of a document: of its address if it has one, else of its text and labels.
+    """Return the id of a document, from its address if it has one, else from its text and labels.
 
-    `scope` has the user first, then agent and session, so that two users who say the same have two documents. A user
-    has one document at an address.
+    `scope` has the user first, then agent and session, so equal texts of two users are two documents. A user has one
+    document at an address.
     """
     if uri:
         return add_scope(identity("document", uri), scope[:1])
@@ -61,21 +61,21 @@ def add_scope(id_: str, scope: tuple[str, ...]) -> str:
 
 
 def passage_id(document: str, text: str) -> str:
-    """Return the id of a passage: of its document and text."""
+    """Return the id of a passage, from its document and text."""
     return identity("passage", document, text)
 
 
 @lru_cache(maxsize=65_536)
 def entity_id(name: str, sense: str = "") -> str:
-    """Return the id of an entity: of its normalised name, and of a sense if two things share a name."""
+    """Return the id of an entity, from its normalised name, and from a sense if two things share a name."""
     return identity("entity", normalise(name), normalise(sense))
 
 
 def fact_id(subject: str, predicate: str, object_: str, *, is_entity: bool) -> str:
-    """Return the id of a fact: of its subject's id, its predicate, and its object's id or plain value."""
+    """Return the id of a fact, from its subject's id, its predicate, and its object's id or plain value."""
     return identity("fact", subject, normalise(predicate), "entity" if is_entity else "", object_)
 
 
 def pair_id(subject: str, object_: str) -> str:
-    """Return the id of a pair: of halves of the ids of its entities, so that stores need not keep it."""
+    """Return the id of a pair, from halves of the ids of its entities, so that stores need not store it."""
     return subject[:16] + object_[:16]

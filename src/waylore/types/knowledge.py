@@ -1,4 +1,4 @@
-"""What is stored: documents with their passages, entities, mentions and facts.
+"""The stored types: documents with their passages, entities, mentions and facts.
 
 These are frozen dataclasses that check their own values. Nothing here reads or writes a store.
 `docs/glossary.md` defines each word.
@@ -25,13 +25,13 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 Scalar: TypeAlias = str | int | float | bool
 Metadata: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 Source = Literal["user_edit", "file", "system", "conversation"]
-Speaking: TypeAlias = Role | Literal[""]  # the role of a turn; a passage that is no turn has none
+Speaking: TypeAlias = Role | Literal[""]  # the role of a turn; other passages have none
 Status = Literal["staged", "confirmed", "retracted"]
 
 SOURCES: tuple[Source, ...] = ("user_edit", "file", "system", "conversation")
 STATUSES: tuple[Status, ...] = ("staged", "confirmed", "retracted")
 LIVE: tuple[Status, ...] = ("staged", "confirmed")
-USER_NAME = "user"  # in facts: the person who speaks, or whose memory it is if no user is named
+USER_NAME = "user"  # in facts: the speaker, or the owner of the memory if no user is named
 SAME, RESEMBLES = "same_as", "resembles"  # predicates: two names of one thing, and two similar names
 ENRICHED = "enriched_passage"  # key of metadata: the passage to which a model added the document
 PAIR_WEIGHT, PAIR_CONFIDENCE = 4.0, 0.6
@@ -40,9 +40,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was added, with its source, metadata and permission labels. Without labels every caller may read it.
+    """An added text with its source, metadata and permission labels. Without labels every caller may read it.
 
-    A document of a `user` is seen only by calls for that user. `at` is when its event was, None if that is unknown;
+    A document of a `user` is visible only to calls for that user. `at` is the time of its event, None if unknown;
     `recorded_at` is when it was added. From `expires` on, reads leave it out; None if it never expires. `author` is the
     identity of the key or program that wrote it.
     """
@@ -71,13 +71,13 @@ class Document:
 
 
 def has_ended(document: Document, now: datetime, age: timedelta | None = None) -> bool:
-    """Return whether a document has expired, or its event, or else its writing, was longer ago than an age."""
+    """Return whether a document has expired, or its event (without one: its writing) is older than an age."""
     is_expired = document.expires is not None and document.expires <= now
     return is_expired or (age is not None and (document.at or document.recorded_at) < now - age)
 
 
 def get_enriched(document: Document) -> str:
-    """Return the id of the passage to which a model added this document; empty if it is no such document."""
+    """Return the id of the passage to which a model added this document; empty for other documents."""
     return str(document.metadata.get(ENRICHED, ""))
 
 
@@ -86,7 +86,7 @@ class Passage:
     """A part of a document that can be returned as a hit; `start` and `end` are offsets into the original.
 
     A silent passage, without text and title, has no words and no vector, is not counted and is never a hit. A turn of a
-    conversation has a speaker and a role. `at` is when it was said, or when the event of its document was.
+    conversation has a speaker and a role. `at` is when it was said, or the time of the event of its document.
     """
 
     id: str
@@ -116,7 +116,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Something with a name, a type and a description; `passages` counts those that mention it."""
+    """Something with a name, a type and a description; `passages` is the number of passages that mention it."""
 
     id: str
     name: str
@@ -158,8 +158,8 @@ class Fact:
     """Subject, predicate and object, as one passage states them.
 
     `object` is the name of an entity, or a plain value if `object_id` is empty. A *pair* has no predicate: the
-    statement names both entities, and no words of the author say how they are related. A predicate that begins with
-    "not" denies the fact. `is_own` if the subject said it. `at` is when the passage was said, as a store reads it.
+    statement names both entities without saying how they are related. A predicate that begins with "not" denies the
+    fact. `is_own` if the subject said it. `at` is when the passage was said, as a store reads it.
     """
 
     id: str
@@ -198,7 +198,7 @@ class Fact:
 
     @property
     def is_dated(self) -> bool:
-        """Whether it is known when the fact began or was said."""
+        """Whether the time at which the fact began or was said is known."""
         return self.valid_from is not None or self.at is not None
 
     @property
@@ -208,7 +208,7 @@ class Fact:
 
     @property
     def series(self) -> tuple[str, str]:
-        """The subject and the name of the relation. Facts of one series, and what denies them, compete."""
+        """The subject and the name of the relation. Facts of one series, and their denials, compete."""
         return self.subject_id, get_relation_name(self.predicate)
 
     @property
@@ -265,8 +265,9 @@ class NewFact:
     """A fact that a caller adds, by names.
 
     An object that is a number or a date is a plain value. Dates may be ISO text; without an offset they are UTC. If
-    `is_pair`, the statement only names both: such a fact has no predicate, is not listed and connects passages.
-    A predicate that begins with "not" denies a fact: ("Ann", "not works_at", "Acme"). `is_own` if the subject said it.
+    `is_pair`, the statement only names subject and object: such a fact has no predicate, is not listed and connects
+    passages. A predicate that begins with "not" denies a fact: ("Ann", "not works_at", "Acme"). `is_own` if the subject
+    said it.
     """
 
     subject: str
@@ -327,7 +328,7 @@ def _check_range(name: str, value: object, lowest: float, highest: float) -> Non
 class IndexedDocument:
     """A document with its passages, entities, mentions and facts: the unit that is written, exported and forgotten.
 
-    It holds every entity and passage that its mentions and facts refer to, so it can be removed as a whole. `pairs`
+    It contains every entity and passage that its mentions and facts refer to, so it can be removed as a whole. `pairs`
     are facts without a predicate.
     """
 

@@ -17,10 +17,10 @@ ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: its text without the name of the speaker, who is `name` if the source names one.
+    """One message: its text without the name of the speaker, and the speaker as `name` if the source has one.
 
-    `at` is the time at which it was sent, or None if the source has no time; ISO text is accepted. `id` is the id that
-    the source gives the message. `is_tool` marks the call of a tool and its result.
+    `at` is the time at which it was sent, or None if the source has no time; ISO text is accepted. `id` is the id of
+    the message in the source. `is_tool` marks the call of a tool and its result.
     """
 
     role: Role

@@ -1,18 +1,19 @@
-"""Quote the words by which a statement connects two names, as its author wrote them."""
+"""Quote the words that connect two names in a statement, as its author wrote them."""
 
 import re
 from functools import lru_cache
 
-MAX_QUOTED_WORDS = 12  # of more words the middle is left out
+MAX_QUOTED_WORDS = 12  # longer quotes lose their middle
 _WORD = re.compile(r"\w+")
 _EDGES = " \t\r\n,;:—–-|*_`([<"
 
 
 @lru_cache(maxsize=4_096)
 def quote_between(statement: str, one: str, other: str) -> tuple[str, bool]:
-    """Return the words of a statement between two names, and whether `one` stands first.
+    """Return the words of a statement between two names, and whether `one` is first.
 
-    If only `other` is there, the words from the beginning lead to it. Without words between them, return "".
+    If the statement has only `other`, return the words from its beginning to `other`. Without words between them,
+    return "".
     """
     there = _find_name(other, statement)
     if there is None:

@@ -1,6 +1,6 @@
-"""What questions about the graph return: related facts as a tree, connections of two things, and lists of entities.
+"""Answers about the graph: related facts as a tree, connections of two things, and lists of entities.
 
-Each answer says how much of what is stored it shows. A name that several things have is answered with these.
+Each answer says how much of the stored data it shows. If several things share a name, the answer lists these things.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Extent:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything is shown that is stored and that the caller may see."""
+        """Whether every stored and visible item is shown."""
         return self.is_exact and self.shown == self.total
 
     def __str__(self) -> str:
@@ -41,9 +41,9 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class PredicateCount:
-    """A predicate in the words of its authors, and in how many facts it was found.
+    """A predicate in the words of its authors, and the number of facts that have it.
 
-    `is_inverse` if it states the relation that was asked for from object to subject: `is owned by` for `owns`.
+    `is_inverse` if it states the requested relation from object to subject: `is owned by` for `owns`.
     """
 
     predicate: str
@@ -59,7 +59,7 @@ class PredicateCount:
 class RelatedFact:
     """A fact of an entity as a passage states it, the entity at its other end (None for a plain value), and its end.
 
-    `end` says what superseded it and when. `branches` are the facts of the other entity, one hop further.
+    `end` is the fact that superseded it, and the time. `branches` are the facts of the other entity, one hop further.
     """
 
     assertion: Assertion
@@ -73,7 +73,7 @@ class RelatedFact:
 
     @property
     def period(self) -> tuple[str, ...]:
-        """Since when and until when the fact holds, as far as it says so: `since 2024-01-02`."""
+        """The period in which the fact holds, as far as it is stated: `since 2024-01-02`."""
         fact = self.assertion.fact
         days = (("since", fact.valid_from), ("until", fact.valid_to))
         return tuple(f"{word} {format_day(day)}" for word, day in days if day)
@@ -108,11 +108,11 @@ class RelatedFact:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """The facts of a thing as a tree by hops. `entities` are the thing under all its names; empty if nothing is found.
+    """The facts of a thing as a tree by hops. `entities` has the thing under all its names; empty if nothing is found.
 
     If several things have the name, there are no facts, and `candidates` has the things: ask again with the id of one.
-    If no entity has the name, `similar` has some whose names contain its words, the most mentioned first.
-    `predicates` were matched with those asked for, `unmatched` are others that the facts around the thing have.
+    If no entity has the name, `similar` has entities whose names contain its words, the most mentioned first.
+    `predicates` match the requested ones, `unmatched` are the other predicates of facts around the thing.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Related:
 
     @property
     def complete(self) -> bool:
-        """Whether the tree has every fact that is stored and that the caller may see."""
+        """Whether the tree has every stored and visible fact."""
         return self.extent.is_complete
 
     @property
@@ -144,7 +144,7 @@ class Related:
 
     @property
     def total(self) -> int:
-        """The number of facts that were found; a minimum if `extent.is_exact` is false."""
+        """The number of facts found; a minimum if `extent.is_exact` is false."""
         return self.extent.total
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class ConnectingPath:
-    """A path from one entity to another: each step is a fact, a statement that names both ends, or two names of one."""
+    """A path between two entities: each step is a fact, a statement that names both ends, or two names of one thing."""
 
     start: Entity
     steps: tuple[RelatedFact, ...] = ()
@@ -173,7 +173,7 @@ class ConnectingPath:
 
     @property
     def hops(self) -> int:
-        """The number of steps, without those between two names of one thing."""
+        """The number of steps, without steps between two names of one thing."""
         return sum(step.kind != "same" for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,10 +184,11 @@ class ConnectingPath:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The shortest paths between two things, best first, and how much was looked at.
+    """The shortest paths between two things, best first, and the numbers of entities and facts that were read.
 
-    `exhaustive` if no bound stopped the search: without a path there is none within `max_hops`. `candidates` has, by
-    name, the things that share a name; names without an entity are in `unknown`. Then nothing was searched.
+    `exhaustive` if no bound stopped the search: without a path there is none within `max_hops`. If a name has several
+    things, they are in `candidates` by name; a name without an entity is in `unknown`. In both cases nothing was
+    searched.
     """
 
     names: tuple[str, str]
@@ -201,12 +202,12 @@ class Connection:
 
     def __str__(self) -> str:
         if self.unknown or self.candidates:
-            missing = [f"nothing is called {name}" for name in self.unknown]
+            missing = [f"no entity is called {name}" for name in self.unknown]
             return "; ".join([*missing, *(f"{len(of)} things are called {name}" for name, of in self.candidates)])
-        looked = f"{self.entities:,} entities and {self.facts:,} facts were looked at"
+        looked = f"{self.entities:,} entities and {self.facts:,} facts were read"
         if self.paths:
             return f"{self.paths[0].hops} hops; {looked}"
-        scope = "and there are no others" if self.exhaustive else "and a bound left out others, so there may be one"
+        scope = "and there are no others" if self.exhaustive else "and a bound left out others, so a path may exist"
         return f"no path within {self.max_hops} hops; {looked}, {scope}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -226,9 +227,9 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class EntityList:
-    """Entities that match, in pages. `after` is the cursor of the next page, empty if this is the last one.
+    """Entities that match, in pages. `after` is the cursor of the next page, empty on the last page.
 
-    The extent counts all pages. `candidates` has the things that share the name of the object that was asked for.
+    The extent counts all pages. `candidates` has the things that share the name of the requested object.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -243,7 +244,7 @@ class EntityList:
 
     @property
     def complete(self) -> bool:
-        """Whether the page has every entity that matches, is stored and that the caller may see."""
+        """Whether the page has every stored and visible entity that matches."""
         return self.extent.is_complete
 
     @property

@@ -1,4 +1,4 @@
-"""What calls other than a search return: ids of added documents, merges, receipts and statistics."""
+"""Results of calls other than a search: ids of added documents, merges, receipts and statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from waylore.types.plain import dump_entity, dump_fact
 
 
 class AddedId(str):
-    """The id of an added document. `left_out` says how many secrets of each kind were left out of it."""
+    """The id of an added document. `left_out` counts the secrets of each kind that were left out of it."""
 
     left_out: Mapping[str, int]
 
@@ -23,7 +23,7 @@ class AddedId(str):
         return made
 
     def __getnewargs__(self) -> tuple[str, Mapping[str, int]]:  # type: ignore[override]
-        """Return what `__new__` takes, for copies."""
+        """Return the arguments of `__new__`, for copies."""
         return str(self), self.left_out
 
 
@@ -36,7 +36,7 @@ def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def describe_left_out(left_out: Mapping[str, int]) -> str:
-    """Return what was left out as words, such as `1 × aws key, 2 × password`; empty if nothing was."""
+    """Describe the omitted secrets, such as `1 × aws key, 2 × password`; empty if there were none."""
     return ", ".join(f"{number:,} × {kind}" for kind, number in left_out.items())
 
 
@@ -71,9 +71,9 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class RememberReport:
-    """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
+    """The turns of a call by the ids of their documents: counts of new, known and split ones.
 
-    `facts` are those of the new turns. `left_out` says how many secrets of each kind were left out.
+    `facts` are the facts of the new turns. `left_out` counts the omitted secrets of each kind.
     """
 
     documents: tuple[str, ...] = ()
@@ -107,10 +107,10 @@ class RememberReport:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What `forget` removed: the ids of documents and of everything that no other document supports.
+    """The removals of `forget`: the ids of documents and of everything that no other document supports.
 
-    `missing` are the ids and addresses for which there was no document. `id` is empty if the receipt is not stored.
-    `unconfirmed` is how many of the items a search index outside of the store has not confirmed as removed yet.
+    `missing` are the given ids and addresses without a document. `id` is empty if the receipt is not stored.
+    `unconfirmed` counts the items whose removal a search index outside of the store has not confirmed yet.
     """
 
     documents: tuple[str, ...] = ()
@@ -148,7 +148,8 @@ class DayCounts:
 class Statistics:
     """The size of a collection, and the embedding model that it was made with.
 
-    `weights` are those of the graph search that were fitted to the collection, as JSON; empty for the shipped ones.
+    `weights` are the weights of the graph search fitted to the collection, as JSON; empty for the weights of the
+    package.
     """
 
     documents: int

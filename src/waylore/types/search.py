@@ -38,7 +38,7 @@ GateOutcome = Literal[
 
 
 NEWER = "newer"  # the placement of a turn that was put before an older one
-SNIPPET_CHARACTERS = 200  # of a passage that is quoted in the text of another one
+SNIPPET_CHARACTERS = 200  # characters of a passage that is quoted in the text of another one
 EndKind = Literal["changed", "corrected", "ended"]  # how a fact was superseded
 StepKind = Literal["typed", "quoted", "named"]
 GroupBy = Literal["turn", "session"]
@@ -46,16 +46,16 @@ GroupBy = Literal["turn", "session"]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents a caller may and wants to see; an empty filter lets every document without a user through.
+    """The documents that a caller may and wants to see. An empty filter selects all documents without a user.
 
-    `labels=None` is a caller without restriction. Otherwise a document is visible if it has no labels
-    or shares one with the caller; a single string is one label. Documents of a user are visible to that `user` alone,
-    beside documents without a user. Every key of `metadata` must match one of its values.
+    `labels=None` means a caller without restrictions. Otherwise a document is visible if it has no labels or shares one
+    with the caller; a single string is one label. A `user` sees its own documents and documents without a user. Every
+    key of `metadata` must match one of its values.
 
-    `since` and `until` select passages by their time `at`: from the first, and before the second. `as_of` leaves out
-    passages that were said later. Passages without a time are left out by `since` and `until`, and not by `as_of`.
+    `since` and `until` select passages whose time `at` is at or after `since` and before `until`. `as_of` leaves out
+    passages that were said later. Passages without a time are left out by `since` and `until`, but not by `as_of`.
 
-    `now` leaves out documents that have expired by then; with `as_of`, those that had expired by that time. Without
+    `now` leaves out documents that have expired by then; with `as_of`, documents that had expired at that time. Without
     both, expired documents are included. `Waylore` sets `now` by its clock.
     """
 
@@ -96,11 +96,11 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class CosineScale:
-    """How a model spreads its cosines: two unrelated texts have 0.4 with one model, 0.1 with another.
+    """How a model distributes its cosines: two unrelated texts have 0.4 with one model, 0.1 with another.
 
     `unit` is the difference of two cosines that counts as much as the whole weight of vector search. `mean` and
-    `deviation` are those of a question and an unrelated passage. `slope` and `offset` map a cosine to that of the model
-    to which the weights of the graph search were fitted.
+    `deviation` are of cosines between a question and an unrelated passage. `slope` and `offset` map a cosine to the
+    scale of the model that the weights of the graph search were fitted to.
     """
 
     unit: float = 0.30
@@ -114,9 +114,9 @@ class CosineScale:
 class Query:
     """A question with its vector, if there is an embedder, and a filter.
 
-    Facts count if they are valid at `as_of`; with None all facts count. `min_similarity` is the cosine below which a
-    passage is no hit; None returns hits of any cosine. `scale` is that of the vector's model, None if it is unknown.
-    With `group_by` "session", only the best turn of each session is a hit.
+    Facts count if they are valid at `as_of`; with None all facts count. `min_similarity` is the minimum cosine of a
+    hit; None sets no minimum. `scale` is the scale of the vector's model, None if unknown. With `group_by` "session",
+    only the best turn of each session is a hit.
     """
 
     text: str
@@ -128,13 +128,13 @@ class Query:
     group_by: GroupBy = "turn"
 
     def map_cosines(self, cosines: Cosines) -> Cosines:
-        """Return cosines of the question's model as those of the model that the graph search was fitted to."""
+        """Map cosines of the question's model to the scale of the model that the graph search was fitted to."""
         return cosines if self.scale is None else self.scale.slope * cosines + self.scale.offset
 
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How many passages a caller may see, and how many of them have each term of a question."""
+    """The number of visible passages, and the number of them that have each term of a question."""
 
     passages: int
     counts: Mapping[str, int]
@@ -152,11 +152,10 @@ _SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 
 class Placement(NamedTuple):
-    """The rank of a hit in one search, and its share of the final score; `query` if it was another query's.
+    """The rank of a hit in one search, and its share of the final score; `query` if the search had its own query.
 
-    `rank` is None if the hit is not among the first of the search, and its score was read by itself. `best` is the
-    best score of the search, if the share was measured from it. `note` says in words what the score measures, if it is
-    no rank.
+    `rank` is None if the hit was not in the list of the search and its score was read separately. `best` is the best
+    score of the search, if the share was measured from it. `note` describes a score that is not a rank.
     """
 
     search: str
@@ -195,7 +194,7 @@ class Step:
 
     @property
     def kind(self) -> StepKind:
-        """How the step is shown: by its predicate, by words of the statement, or as a name on the way."""
+        """How the step is shown: with its predicate, with words of the statement, or as a name on the way."""
         if self.fact.is_typed:
             return "typed"
         return "quoted" if self.words else "named"
@@ -231,7 +230,7 @@ class GraphPath:
 class Explanation:
     """A value with its description and details, as a tree.
 
-    A value is the sum of the values of its details. A detail that is no share of the sum has no value.
+    A value is the sum of the values of its details. A detail that is not part of the sum has no value.
     """
 
     value: float | None
@@ -251,9 +250,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Superseder:
-    """The passage that says what holds instead of what a hit says, and since when.
+    """The passage that supersedes a hit, and since when.
 
-    `changed`: it holds since then. `corrected`: it held from the beginning. `ended`: what the hit says is over.
+    `changed`: the new fact holds since then. `corrected`: it held from the beginning. `ended`: the fact of the hit is
+    over.
     """
 
     passage_id: str
@@ -270,9 +270,9 @@ class Superseder:
 class Hit:
     """A passage with its score, its rank in each search, and the path that led to it, if the graph found one.
 
-    `also_in` are other documents with the same text, whose passages would have been hits too. `superseded_by` says what
-    holds instead of what the passage says; None if nothing else is known to hold. `is_planned` if what it says begins
-    later. `is_newer` if it was put before an older passage that says much the same.
+    `also_in` are other documents with the same text, whose passages would have been hits too. `superseded_by` is the
+    passage that holds instead; None if none is known. `is_planned` if its fact begins later. `is_newer` if it was put
+    before an older passage that says much the same.
     """
 
     passage: Passage
@@ -287,7 +287,7 @@ class Hit:
 
     @property
     def when(self) -> "tuple[Span, ...]":
-        """The days that the passage speaks of, counted from when it was said; empty if that is unknown."""
+        """The days that the passage speaks of, relative to the day it was said; empty if that day is unknown."""
         if self.passage.at is None:
             return ()
         from waylore.spans import find_spans  # noqa: PLC0415 (most hits are no turns)
@@ -325,7 +325,7 @@ class Hit:
 
     @property
     def text_with_end(self) -> str:
-        """The text, and what holds instead of it if it is superseded."""
+        """The text; if it is superseded, also the text that holds instead."""
         if self.superseded_by is None:
             return self.text
         until = format_day(self.superseded_by.since)
@@ -375,10 +375,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SetAnswer:
-    """What the graph states for a question that asks for a set or a connection, such as "what depends on Quarry?".
+    """The answer of the graph to a question that asks for a set or a connection, such as "what depends on Quarry?".
 
-    `summary` says what was asked and how much of it is shown: "all 7 facts: “depends on” Quarry". Each of the `lines`
-    is a fact with its source, indented by hops, or a path. `is_complete` if nothing is missing that the store holds.
+    `summary` has the request and how much of the answer is shown: "all 7 facts: “depends on” Quarry". Each of the
+    `lines` is a fact with its source, indented by hops, or a path. `is_complete` if the answer has everything that the
+    store holds.
     """
 
     summary: str
@@ -392,19 +393,17 @@ class SetAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits of a question, best first, with what the graph knows of it and what could not be searched.
+    """The hits of a question, best first, with facts of the graph and the searches that could not run.
 
-    It iterates over its hits, has their number as its length, and is false without hits. `route_reason` says why
-    a method was chosen. `skip_reason` says why the graph was skipped; it is empty if the graph was used, and `gate`
-    gives the outcome in a word. `entities` are those that the question names, `facts` connect them to the hits.
-    `is_relevant` is whether the best hit likely answers the question, with `relevance_reason` if it does not. It is
-    None if that cannot be judged, as without vectors.
-    `spans` are the days that the question names, if turns near them were preferred. `set_answer` is what the graph
-    states if the question asks for a set or a connection, None otherwise.
-    `ranking` lists all candidates, also those with the same text as another.
-    `missing` lists the searches that could not run. `candidates`, `seconds` and `started` are by stage (`started`
-    on the clock of `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer
-    comes `from_cache`.
+    It iterates over its hits, has their number as its length, and is false without hits. `route_reason` says why a
+    method was chosen. `skip_reason` says why the graph was skipped; it is empty if the graph was used. `gate` gives the
+    outcome in a word. `entities` are the entities that the question names, `facts` connect them to the hits.
+    `is_relevant` is whether the best hit likely answers the question, with `relevance_reason` if it does not; None if
+    this cannot be judged, for example without vectors. `spans` are the days that the question names, if turns near them
+    were preferred. `set_answer` is the answer of the graph if the question asks for a set or a connection, None
+    otherwise. `ranking` lists all candidates, also candidates with the same text as another. `missing` lists the
+    searches that could not run. `candidates`, `seconds` and `started` are by stage (`started` on the clock of
+    `time.perf_counter`), `rows_read` by kind. They describe the search itself, also if the answer comes `from_cache`.
     """
 
     query: str
@@ -437,7 +436,7 @@ class SearchResult:
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the result as plain values, as every surface writes it in JSON.
 
-        Each fact is there once, in `facts`; the steps of paths have its id.
+        Each fact is included once, in `facts`; the steps of paths refer to it by id.
 
         explain: also return the explanations of hits, which are None otherwise.
         """
@@ -460,7 +459,7 @@ class SearchResult:
         }
 
     def _list_facts(self) -> Iterable[Fact]:
-        """Return `facts`, then facts of paths that are not among them, each once."""
+        """Return `facts`, then the other facts of paths, each once."""
         facts = {fact.id: fact for fact in self.facts}
         for path in (hit.path for hit in self.hits if hit.path):
             for step in path.steps:
@@ -517,7 +516,7 @@ NO_FILTER = Filter()
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts a read returns: by status, by validity, and by the documents that the caller may see.
+    """The facts that a read returns, selected by status, validity, and the documents that the caller may see.
 
     `statuses` are compared with the status of the most trusted assertion that the caller may see. `as_of=None`
     accepts facts of any period.

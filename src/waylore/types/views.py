@@ -1,4 +1,4 @@
-"""What the views of a memory return: the timeline of an entity, the profile of a user, changes, and provenance."""
+"""Results of the views of a memory: the timeline of an entity, the profile of a user, changes, and provenance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from waylore.types.knowledge import Document, Fact, Passage
 from waylore.types.plain import dump_document, dump_fact, dump_passage, dump_time
 from waylore.types.search import EndKind, to_snippet
 
-MAX_QUOTE = 160  # characters of a turn that is quoted as a whole; of a longer text, the statement is
+MAX_QUOTE = 160  # maximum characters of a turn quoted as a whole; of a longer text only the statement is quoted
 ChangeKind = Literal["began", "changed", "corrected", "ended"]
-Held = tuple[datetime | None, datetime | None]  # from the first time on and before the second; None if it is unknown
+Held = tuple[datetime | None, datetime | None]  # from the first time on, before the second; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class AssertionEnd:
-    """How a fact ended and when, and the assertion that ended it; None if it ended at the time that was said."""
+    """How and when a fact ended, and the assertion that ended it; None if it ended at its stated time."""
 
     kind: EndKind
     at: datetime
@@ -62,9 +62,9 @@ class AssertionEnd:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An assertion with the times in which it held: none if it never did, several if it held again later.
+    """An assertion with the periods in which it held: none if it never held, several if it held again later.
 
-    `end` says what ended the last of them. `is_planned` if it begins later than now.
+    `end` is the end of the last period. `is_planned` if it begins later than now.
     """
 
     assertion: Assertion
@@ -78,7 +78,7 @@ class TimelineEntry:
         return f"{self.describe_periods()}: {self.assertion.fact}{f' ({state})' if state else ''}"
 
     def describe_periods(self) -> str:
-        """Return the times in which it held, such as `2026-01-10 to 2026-03-10` or `since 2026-06-10`."""
+        """Return the periods in which it held, such as `2026-01-10 to 2026-03-10` or `since 2026-06-10`."""
         return ", ".join(_describe_period(*period) for period in self.periods) or "never held"
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,10 +110,10 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What began, changed, was corrected or ended, and when.
+    """A fact that began, changed, was corrected or ended, and when.
 
-    `before` is the assertion that ended, None if a fact began; `after` the one that began, or that denies the fact. A
-    correction has the time at which it was said.
+    `before` is the assertion that ended, None if a fact began; `after` is the assertion that began, or that denies the
+    fact. A correction has the time at which it was said.
     """
 
     kind: ChangeKind
@@ -125,7 +125,7 @@ class MemoryChange:
         return f"{format_day(self.at)} {self.kind}: {self.describe_facts()}"
 
     def describe_facts(self) -> str:
-        """Return the fact that began or ended, or what was replaced and by what: `Mara —lives_in→ Oslo, now Bergen`."""
+        """Return the fact that began or ended, or the old and the new one: `Mara —lives_in→ Oslo, now Bergen`."""
         said = self.before or self.after
         is_replaced = self.kind in ("changed", "corrected") and self.before and self.after
         return f"{said.fact if said else ''}{f', now {self.after.fact.object}' if is_replaced and self.after else ''}"
@@ -150,7 +150,7 @@ class ChangeList:
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """What holds of one relation: one assertion, or several if the relation has several objects, newest first."""
+    """The current assertion of one relation, or several, newest first, if the relation has several objects."""
 
     assertions: tuple[Assertion, ...]
     text: str
@@ -162,7 +162,7 @@ class ProfileLine:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds now of a user, one line for each relation. `has_more` if lines did not fit into the budget."""
+    """The current facts about a user, one line for each relation. `has_more` if lines did not fit into the budget."""
 
     user: str
     lines: tuple[ProfileLine, ...] = ()
@@ -189,7 +189,7 @@ class Provenance:
 
     @property
     def speaker(self) -> str:
-        """Who said it; empty if the passage is no turn."""
+        """The speaker; empty if the passage is not a turn."""
         return self.passage.speaker
 
     @property
@@ -199,7 +199,7 @@ class Provenance:
 
     @property
     def at(self) -> datetime | None:
-        """When it was said, or when the event of its document was; None if that is unknown."""
+        """The time at which it was said, or of the event of its document; None if unknown."""
         return self.passage.at or self.document.at
 
     def __iter__(self) -> Iterator[Passage]:
@@ -225,6 +225,6 @@ def _describe_period(start: datetime | None, end: datetime | None) -> str:
 
 
 def describe_turn(passage: Passage) -> str:
-    """Return when and by whom a passage was said, such as `2026-03-01, Mara`; empty if neither is known."""
+    """Return the day and the speaker of a passage, such as `2026-03-01, Mara`; empty if neither is known."""
     day = format_day(passage.at) if passage.at else ""
     return ", ".join(filter(None, (day, passage.speaker)))

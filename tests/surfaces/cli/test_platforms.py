@@ -57,7 +57,7 @@ def test_plain_files_are_added_and_found_without_posix(tmp_path: Path) -> None:
     run(COMMAND, tmp_path, "init", "--embedder", "none")
     added = run(COMMAND, tmp_path, "add", "notes")
     assert "page.html" in added
-    assert "hands no connection to a child process" in " ".join(added.split())
+    assert "cannot pass a connection to a child process" in " ".join(added.split())
     assert "Mara Lind owns the login" in run(COMMAND, tmp_path, "search", "Who owns the login?")
     assert "login.md" in run(COMMAND, tmp_path, "list")
     run(COMMAND, tmp_path, "forget", "notes/login.md", "--yes")

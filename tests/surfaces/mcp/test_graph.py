@@ -119,7 +119,7 @@ async def test_path_between_two_services(memory: Waylore) -> None:
             assert one in steps[0]
             assert other in steps[-1]
         unknown = await call(client, "memory_graph", entity="Quarry", to="Zeppelin")
-        assert "nothing is called zeppelin" in unknown["summary"].lower()
+        assert "no entity is called zeppelin" in unknown["summary"].lower()
         assert "No entity has this name" in (await call(client, "memory_graph", entity="Zeppelin"))["summary"]
         assert "leave out entity" in await call_wrongly(client, "memory_graph", entity="Quarry", type="service")
 

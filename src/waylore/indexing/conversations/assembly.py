@@ -1,7 +1,7 @@
 """Assemble conversations from the values of an export: convert messages, skip broken ones, order them by time.
 
-A message that cannot be converted is reported with its place and the reason, and the others are kept. A message with an
-id that occurred before in the conversation is left out. The module knows no format.
+A message that cannot be converted is reported with its place and the reason, and the others are kept. A message whose
+id already occurred in the conversation is left out. The module knows no format.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +53,7 @@ def number_messages(uri: str, values: Iterable[Any]) -> Iterator[ExportItem]:
 def convert_messages(
     items: Iterable[ExportItem], convert: Callable[[Fields], Iterable[Message]]
 ) -> tuple[list[Message], list[Skipped]]:
-    """Return the messages of all objects, each id once, and a `Skipped` for each that is broken."""
+    """Return the messages of all objects, each id once, and a `Skipped` for each broken object."""
     messages, skipped, seen = list[Message](), list[Skipped](), set[str]()
     for item in items:
         try:
@@ -71,7 +71,7 @@ def build_conversation(
 ) -> Iterator[Conversation | Skipped]:
     """Yield the skipped messages, then the conversation, or the reason if no message is left.
 
-    The conversation begins at the time of its heading, or at that of its first message with a time.
+    The conversation begins at the time of its heading, or of its first message with a time.
     """
     yield from skipped
     kept = tuple(messages)
@@ -103,7 +103,7 @@ def name_day(heading: Heading, day: str) -> Heading:
 
 
 def sort_by_time(messages: Iterable[Message]) -> list[Message]:
-    """Order messages by time; a message without a time stays behind the message before it."""
+    """Order messages by time; a message without a time stays after its predecessor."""
     latest, timed = _BEGINNING, list[tuple[datetime, Message]]()
     for message in messages:
         latest = message.at or latest

@@ -1,8 +1,8 @@
 """Read `conversations.json` of a ChatGPT export.
 
-The messages of a conversation are a tree, because a question can be edited and an answer repeated. Only the branch
-that the conversation shows is read: from `current_node` along `parent`. Hidden messages (`weight` 0) and notes of the
-program, such as its reasoning, are left out. Images and files are not read.
+The messages of a conversation are a tree, because a question can be edited and an answer repeated. Only the shown
+branch is read: from `current_node` along `parent`. Hidden messages (`weight` 0) and notes of the program, such as its
+reasoning, are left out. Images and files are not read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from waylore.indexing.conversations.messages import ROLE_NAMES, Fields, get_text
 from waylore.types.messages import Conversation, Message
 
 _CODE = ("code", "execution_output")  # content types of a tool's call and result
-_TO_EVERYONE = ("", "all")  # recipients of a message that is not the call of a tool
+_TO_EVERYONE = ("", "all")  # recipients of a message that calls no tool
 
 
 def read_chatgpt(file: ExportText) -> Iterator[Conversation | Skipped]:
@@ -78,7 +78,7 @@ def _is_hidden(message: Fields) -> bool:
 
 
 def _get_text(content: Fields) -> str:
-    """Return the text of a content: its parts that are strings or have a text, such as spoken words, or its text."""
+    """Return the text of a content: its parts that are strings or have a text, such as spoken words, else its text."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return join_text(content.get("text"))

@@ -1,7 +1,7 @@
 """Read `conversations.json` of a Claude export, and the transcripts of Claude Code.
 
-The text of a message is that of its `content` blocks, or its field `text` if it has no such block. Each call of a tool
-and each result becomes a message of its own before that text. Reasoning and attached documents are not read. Of a
+The text of a message is the text of its `content` blocks, or its field `text` without such a block. Each call of a tool
+and each result becomes a separate message before that text. Reasoning and attached documents are not read. In a
 transcript, messages of subagents, summaries, commands and reminders of the program are left out.
 """
 
@@ -25,7 +25,7 @@ from waylore.indexing.conversations.items import ExportItem, read_items
 from waylore.indexing.conversations.messages import ROLE_NAMES, Fields, format_call, get_text, join_text, to_time
 from waylore.types.messages import Conversation, Message
 
-_UNSAID = ("isSidechain", "isMeta", "isCompactSummary")  # flags of lines that neither the user nor the assistant said
+_UNSAID = ("isSidechain", "isMeta", "isCompactSummary")  # flags of lines from neither the user nor the assistant
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _COMMAND = ("<command-", "<local-command-", "<bash-", "<user-prompt-submit-hook>")
 
@@ -36,7 +36,7 @@ def read_claude(file: ExportText) -> Iterator[Conversation | Skipped]:
 
 
 def read_claude_code(file: ExportText) -> Iterator[Conversation | Skipped]:
-    """Yield the conversation of a transcript, whose id is that of the session."""
+    """Yield the conversation of a transcript, with the id of the session."""
     lines = list(read_items(file))
     said = [line for line in lines if isinstance(line, ExportItem) and is_transcript_line(line.value)]
     messages, broken = convert_messages(said, _read_line)
@@ -47,7 +47,7 @@ def read_claude_code(file: ExportText) -> Iterator[Conversation | Skipped]:
 
 
 def is_transcript_line(value: Any) -> bool:
-    """Return whether a value is a line of Claude Code that the user or the assistant said."""
+    """Return whether a value is a line of Claude Code from the user or the assistant."""
     if not isinstance(value, Mapping) or value.get("type") not in ("user", "assistant"):
         return False
     return isinstance(value.get("message"), Mapping) and not any(value.get(flag) for flag in _UNSAID)

@@ -8,7 +8,7 @@ from waylore.indexing.conversations.items import sample_values
 from waylore.indexing.conversations.transcript import is_transcript
 from waylore.indexing.conversations.whatsapp import is_whatsapp
 
-SAMPLED_VALUES = 100  # read to detect the format
+SAMPLED_VALUES = 100  # values that are read to detect the format
 
 
 def detect_format(file: ExportText) -> str:
@@ -23,7 +23,7 @@ def detect_format(file: ExportText) -> str:
 
 
 def _detect_value_format(value: Any) -> str:
-    """Return the format that a value is typical of, or an empty string."""
+    """Return the format for which a value is typical, or an empty string."""
     if not isinstance(value, dict):
         return ""
     tests = {

@@ -1,7 +1,7 @@
 """Read a channel that DiscordChatExporter wrote as JSON: one conversation for each day.
 
 Notices, such as joins and pins, are left out; attachments, embeds and reactions are not read. Discord's own data
-package has the messages of one account only and another format; it is not read.
+package is not read: it has only the messages of one account, and another format.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from waylore.indexing.conversations.items import ExportItem, read_items
 from waylore.indexing.conversations.messages import Fields, get_text, to_time
 from waylore.types.messages import Conversation, Message
 
-# Kinds of messages that people write. The exporter writes kinds that it has no name for as numbers: 20 and 23 are
-# answers to commands.
+# Kinds of messages that people write. The exporter writes kinds without a name as numbers: 20 and 23 are answers to
+# commands.
 _WRITTEN = ("", "Default", "Reply", "0", "19", "20", "23")
 
 

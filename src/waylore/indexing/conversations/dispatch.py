@@ -38,7 +38,7 @@ READERS: dict[str, Reader] = {
     WHATSAPP: read_whatsapp,
 }
 FORMATS = (*READERS, SLACK)
-# The files of a folder or zip file that are read: those of the first pattern that any name matches.
+# Patterns of the files to read in a folder or zip file: the first pattern with a match is used.
 _PATTERNS = (("conversations*.json",), ("_chat.txt", "*whatsapp*.txt"), ("*.json", "*.jsonl", "*.ndjson", "*.txt"))
 
 
@@ -54,7 +54,7 @@ def read_conversations(
 
     path: a file, a folder or a zip file, as the other program exported it.
     format: auto, chatgpt, claude, claude-code, discord, openai, slack, transcript or whatsapp.
-    day_first: whether 1/2 is 1 February, for chats of WhatsApp in which no date shows it.
+    day_first: whether 1/2 is 1 February, for chats of WhatsApp without a date that shows it.
     uri: the name of the export in the addresses of skipped parts.
     limits: the size of files that are read.
     """
@@ -91,7 +91,7 @@ def _detect(export: Export) -> str:
 
 
 def _read_texts(export: Export) -> Iterator[ExportText]:
-    """Yield the texts of an export; a file of a folder or zip file that cannot be read is left to the reader."""
+    """Yield the texts of an export. If a file of a folder or zip file cannot be read, the reader reports it."""
     for name in _list_files(export):
         try:
             yield export.read_text(name)
@@ -118,7 +118,7 @@ def _read_file(export: Export, name: str, read: Reader) -> Iterator[Conversation
 
 
 def _list_files(export: Export) -> list[str]:
-    """Return the names of the files that are read: the file itself, or those of a folder or zip file."""
+    """Return the names of the files to read: the file itself, or files of a folder or zip file."""
     if export.is_file:
         return list(export.names)
     for patterns in _PATTERNS:

@@ -1,7 +1,7 @@
 """The files of an export: a single file, a folder, or a zip file, whose parts are unpacked one at a time.
 
-`Limits.bytes` limits each file, and `Limits.unpacked_bytes` all bytes that are unpacked from a zip file; the sizes that
-it states are not trusted. Nothing is unpacked to disk. The module knows no format.
+`Limits.bytes` limits each file, and `Limits.unpacked_bytes` all bytes that are unpacked from a zip file; the sizes
+stated in it are not trusted. Nothing is unpacked to disk. The module knows no format.
 """
 
 import posixpath
@@ -81,7 +81,7 @@ class _Unpacker:
         self._left = source.limits.unpacked_bytes
 
     def read_bytes(self, name: str) -> bytes:
-        """Return the bytes of a part; no more than the limit are unpacked, whatever size the zip file states."""
+        """Return the bytes of a part; at most the limit is unpacked, even if the zip file states another size."""
         part = self._archive.getinfo(name)
         if part.flag_bits & 1:
             raise ReadError("it is encrypted: save it without a password")
@@ -141,7 +141,7 @@ def _read_file(source: Source, name: str) -> bytes:
 
 
 def _decode(content: bytes) -> str:
-    """Decode by byte order mark, else as UTF-8; a character that is cut at the end of the file is dropped."""
+    """Decode by byte order mark, else as UTF-8; an incomplete character at the end of the file is dropped."""
     encoding = detect_bom(content) or "utf-8"
     try:
         return content.decode(encoding)

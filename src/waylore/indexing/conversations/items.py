@@ -1,6 +1,6 @@
 """Read the values of a JSON text one at a time: items of a list, lines of JSON, or a single object.
 
-A list is decoded item by item, so that only one is held as objects, and the items before a damaged one are read. An
+A list is decoded item by item, so only one item is held as objects, and the items before a damaged one are read. An
 object with `conversations` stands for that list. The module does not interpret values; the readers do.
 """
 
@@ -14,7 +14,7 @@ from waylore.indexing.blocks import ReadError, Skipped
 from waylore.indexing.conversations.export import ExportText, split_lines
 
 MAX_REASON_CHARACTERS = 300
-SAMPLED_LINES = 3  # read to tell lines of JSON from one object; the first may be damaged
+SAMPLED_LINES = 3  # lines that are read to distinguish JSON Lines from one object; the first may be damaged
 _SPACE = re.compile(r"\s*")
 _LIST_START = re.compile(r"\s*(?:\{\s*\"conversations\"\s*:\s*)?\[")
 _DECODER = json.JSONDecoder()
@@ -28,7 +28,7 @@ class ExportItem(NamedTuple):
 
 
 def read_items(file: ExportText) -> Iterator[ExportItem | Skipped]:
-    """Yield each value of a text, and a `Skipped` for each that is not JSON."""
+    """Yield each value of a text, and a `Skipped` for each value that is not JSON."""
     if start := _LIST_START.match(file.text):
         yield from _read_list(file, start.end())
     elif is_json_lines(file.text):
@@ -62,7 +62,7 @@ def sample_values(file: ExportText, number: int) -> Iterator[Any]:
 
 
 def _read_list(file: ExportText, position: int) -> Iterator[ExportItem | Skipped]:
-    """Yield the items of a list that begins at a position; what follows a damaged item is skipped with it."""
+    """Yield the items of a list that begins at a position; a damaged item and the rest after it are skipped."""
     number, mark = 0, ","
     position = _skip_space(file.text, position)
     while mark == "," and not file.text.startswith("]", position):

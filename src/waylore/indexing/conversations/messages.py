@@ -1,7 +1,7 @@
 """Convert messages in OpenAI's format, as a caller passes them, to `Message`.
 
-The functions that take fields from a message are shared by the readers of exports. The module opens no file and does
-not change the order of messages.
+The readers of exports share the functions that take fields from a message. The module opens no file and does not change
+the order of messages.
 """
 
 import json
@@ -30,9 +30,9 @@ _EXPECTED = "messages must be a string, a dict with role and content, or a list 
 def to_messages(given: str | Fields | Sequence[Fields | Message]) -> tuple[Message, ...]:
     """Return messages in OpenAI's format as `Message`, in the given order.
 
-    given: a string (one message of the user), a dict, or a list of dicts with `role`, `content` (a string, or parts of
-        which those with `type: text` count), and optionally `name`, `id`, and `at`, `created_at` or `timestamp` (a
-        datetime, ISO text or Unix seconds).
+    given: a string (one message of the user), a dict, or a list of dicts with `role`, `content` (a string, or a list of
+        parts; only parts with `type: text` are read), and optionally `name`, `id`, and `at`, `created_at` or
+        `timestamp` (a datetime, ISO text or Unix seconds).
 
     Messages without text, such as pictures, are left out. A message of a tool, and an assistant's message that only
     calls tools, has `is_tool`.

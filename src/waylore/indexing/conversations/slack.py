@@ -1,8 +1,8 @@
 """Read a Slack export, a zip file or its unpacked folder: one conversation for each channel and day.
 
 Ids of people and channels are replaced by names, also within texts. Notices, such as joins, are left out. Replies in
-threads have their place by time, so a thread that lasts several days is part of several conversations. Attached files
-and reactions are not read.
+threads are placed by time, so a thread of several days is part of several conversations. Attached files and reactions
+are not read.
 """
 
 import posixpath
@@ -47,12 +47,12 @@ class SlackNames:
 
 
 def is_slack(export: Export) -> bool:
-    """Return whether the files are those of a Slack export."""
+    """Return whether the files are a Slack export."""
     return not export.is_file and any(posixpath.basename(name) in CHANNEL_LISTS for name in export.names)
 
 
 def read_slack(export: Export) -> Iterator[Conversation | Skipped]:
-    """Yield each day of each channel. Raise ReadError if the files are not those of a Slack export."""
+    """Yield each day of each channel. Raise ReadError if the files are not a Slack export."""
     if not is_slack(export):
         raise ReadError(f"it has none of {', '.join(CHANNEL_LISTS)}: pass the zip file of the export, or its folder")
     names = SlackNames()
@@ -93,7 +93,7 @@ def _get_person(user: Fields) -> str:
 
 
 def _get_title(channel: Fields, names: SlackNames) -> str:
-    """Return the name of a channel, or of a direct conversation the names of its members."""
+    """Return the name of a channel; for a direct conversation, the names of its members."""
     if name := get_text(channel, "name"):
         return f"#{name}"
     members = channel.get("members")
@@ -112,7 +112,7 @@ def _read_day(export: Export, name: str, names: SlackNames) -> Iterator[Conversa
     heading = names.headings.get(channel, Heading("", channel, f"#{channel}"))._replace(uri=uri)
     messages, skipped = convert_messages(number_messages(uri, values), partial(_read_message, names))
     day = posixpath.splitext(file)[0]
-    if messages or skipped:  # days with nothing but joins are usual
+    if messages or skipped:  # days with only joins are usual
         yield from build_conversation(name_day(heading, day), sort_by_time(messages), skipped)
 
 

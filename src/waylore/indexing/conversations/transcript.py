@@ -1,7 +1,7 @@
 """Read a plain transcript: `Name: text` on each line, with an optional `[time]` before the name.
 
 A line without a name continues the one before. `user`, `assistant`, `system` and `tool` as names are roles; every other
-name is a person's, whose role is `user`. The module does not know who speaks of whom.
+name is the name of a person with the role `user`.
 """
 
 import re
@@ -20,9 +20,9 @@ from waylore.indexing.conversations.messages import ROLE_NAMES
 from waylore.indexing.encoding import make_storable
 from waylore.types.messages import Conversation, Message
 
-_SAMPLED_LINES = 200  # read to detect the format
+_SAMPLED_LINES = 200  # lines that are read to detect the format
 _MAX_NAME_WORDS = 4
-# Repetitions are bounded, so that a long line takes no more than linear time.
+# Repetitions are bounded, so a long line takes linear time.
 _LINE = re.compile(
     r"\ufeff?(?:\[([^\[\]]{0,40}\d[^\[\]]{0,40})\]\s*)?([^\W\d_][^:：\n]{0,59}?)\s{0,3}(?::(?=\s|$)|：)\s*(.*)"
 )
@@ -30,7 +30,7 @@ _PARTICLES = frozenset("al bin da de del della der di dos du el la le of the van
 
 
 class SpokenLine(NamedTuple):
-    """A line that begins with a name: the time and the name as written, and the text behind them."""
+    """A line that begins with a name: the time and the name as written, and the text after them."""
 
     time: str
     name: str
@@ -64,7 +64,7 @@ def read_transcript(file: ExportText) -> Iterator[Conversation | Skipped]:
 
 
 def _join_lines(text: str) -> Iterator[tuple[int, SpokenLine | None, str]]:
-    """Yield each message: the number of its first line, that line, and its text with the lines that follow."""
+    """Yield each message: the number of its first line, that line, and its text with continuation lines."""
     number, first, lines = 1, None, list[str]()
     for place, line in split_lines(text):
         if spoken := _parse_line(line):
@@ -83,7 +83,7 @@ def _parse_line(line: str) -> SpokenLine | None:
 
 
 def _is_name(label: str) -> bool:
-    """Return whether a label can be a name: one word, or a few of which none but particles is in small letters."""
+    """Return whether a label can be a name: one word, or a few with capitals, except for particles."""
     words = label.split()
     is_named = len(words) == 1 or all(not word[0].islower() or word in _PARTICLES for word in words)
     return is_named and len(words) <= _MAX_NAME_WORDS
@@ -96,7 +96,7 @@ def _make_message(line: SpokenLine, text: str) -> Message:
 
 
 def _read_time(text: str) -> datetime | None:
-    """Return a time with its date; a time of day alone does not say when."""
+    """Return a time with its date; a time of day without a date is ignored."""
     try:
         return to_datetime(text)
     except ArgumentError:

@@ -1,8 +1,9 @@
 """Read a chat that WhatsApp exported as text, on iOS or Android: one conversation for each day.
 
-A message begins with a date and a time in the order of the phone's locale, which the file does not state. The day is
-first if a first number is over 12, the month if a second one is; otherwise the caller must say. Times have no zone and
-are taken as UTC. Placeholders for media are left out, and lines without a name are the program's.
+A message begins with a date and a time in the order of the phone's locale, which the file does not state. If any first
+number is over 12, the day is first; if any second number is, the month is first; otherwise the caller must decide.
+Times have no zone and are read as UTC. Placeholders for media, and lines without a name, which the program wrote, are
+left out.
 """
 
 import re
@@ -17,20 +18,20 @@ from waylore.indexing.conversations.export import ExportText, split_lines
 from waylore.indexing.encoding import make_storable
 from waylore.types.messages import Conversation, Message
 
-_SAMPLED_LINES = 20  # read to detect the format
+_SAMPLED_LINES = 20  # lines that are read to detect the format
 _MARK = "[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"  # marks of writing direction, and the byte order mark
-_OWN = "\u200e"  # on iOS this mark begins a text that WhatsApp wrote itself
+_OWN = "\u200e"  # on iOS, texts of WhatsApp itself begin with this mark
 _DATE = rf"(\d{{4}}|\d{{1,2}}){_MARK}?([./-])\s?{_MARK}?(\d{{1,2}}){_MARK}?[./-]\s?{_MARK}?(\d{{4}}|\d{{1,2}})\.?"
 _TIME = r"(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([apصم])\.?\s?m?\.?)?"
 _START = re.compile(
     rf"{_MARK}*(\[?){_DATE}{_MARK}?[,،]?\s(?:\w{{1,3}}\.?\s)?{_MARK}?{_TIME}{_MARK}?(?:\]|\s-)\s(.*)", re.IGNORECASE
 )
 _SPEAKER = re.compile(r"([^:\n\"“”]{1,100}):(?:\s(.*)|$)", re.DOTALL)
-# What WhatsApp adds to a text: the name of an attached file, or that the message was edited.
+# WhatsApp adds these to a text: the name of an attached file, or a note that the message was edited.
 _ADDED = re.compile(r"(?:\u200e<[^<>\n]+>|<This message was edited>)$")
 _MEDIA = re.compile(r"<[^<>\n]+>|(?:image|video|audio|GIF|sticker|document|Contact card) omitted", re.IGNORECASE)
 _MARKS = re.compile(_MARK)
-_COPY = re.compile(r" \(\d+\)$")  # a browser adds it to the name of a file that is downloaded again
+_COPY = re.compile(r" \(\d+\)$")  # browsers add this to the name of a file that is downloaded again
 
 
 def is_whatsapp(text: str) -> bool:
@@ -45,7 +46,7 @@ def read_whatsapp(file: ExportText, *, day_first: bool | None = None) -> Iterato
 
 
 def decide_day_first(files: Iterable[ExportText], *, day_first: bool | None) -> bool:
-    """Return whether the day is before the month: by numbers over 12, else as the caller says."""
+    """Return whether the day is before the month: by numbers over 12, else by the choice of the caller."""
     is_open = False
     for file in files:
         for first, second in _find_ambiguous(file.text):
@@ -82,7 +83,7 @@ def _read_chat(file: ExportText, *, is_day_first: bool) -> Iterator[Conversation
 
 
 def _join_lines(text: str) -> Iterator[tuple[int, re.Match[str] | None, str]]:
-    """Yield each message: the number of its first line, its date, and its text with the lines that follow."""
+    """Yield each message: the number of its first line, its date, and its text with continuation lines."""
     number, start, lines = 0, None, list[str]()
     for place, line in split_lines(text):
         found = _START.match(line)

@@ -1,9 +1,9 @@
 """Add files and folders: read, split, extract, embed and write, with a bounded number of items between steps.
 
-A batch is one transaction, and a file gets its fingerprint only with its last document. A run may therefore be
-stopped at any time, by Ctrl-C or by SIGKILL, and the next run continues: unchanged files are only hashed, and
-documents that are stored already are not embedded again. The result does not depend on what else the store
-holds, so the order in which files are added does not matter. The readers are in `indexing.readers`.
+A batch is one transaction, and a file gets its fingerprint only with its last document. A run may therefore be stopped
+at any time, by Ctrl-C or by SIGKILL, and the next run continues: unchanged files are only hashed, and documents that
+are already stored are not embedded again. The result does not depend on other documents of the store, so the order of
+files does not matter. The readers are in `indexing.readers`.
 """
 
 import time
@@ -52,7 +52,7 @@ ShowProgress = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class AddRun:
-    """What the steps of a run share: files by address, those to read again, skipped ones, last commits and a sieve."""
+    """The data that steps of a run share: files by address, files to read again, skipped files, commits and a sieve."""
 
     store: Store
     task: Task
@@ -90,7 +90,7 @@ def add_files(
     batches = make_batches(run.files, extracted, BATCH_ROWS)
     embedded = run_ahead(lambda batch: _embed_batch(store, embedder, task.author, batch), batches, 1)
     written = run_ahead(lambda batch: _write_batch(run, embedder, batch), embedded, 1)
-    with ExitStack() as stages:  # if the run stops, so do its threads and the process that reads, before it returns
+    with ExitStack() as stages:  # if the run stops, its threads and the reading process stop before it returns
         for stage in (parts, extracted, batches, embedded, written):
             stages.enter_context(closing(stage))
         for batch in written:
@@ -115,7 +115,7 @@ def add_files(
 
 
 def _read_files(run: AddRun, stamp: str, sizes: Mapping[Path, int], wait: Callable[[], None]) -> Generator[Part]:
-    """Yield the documents of all files that changed, and a `FileRead` for each file that could be opened."""
+    """Yield the documents of all changed files, and a `FileRead` for each file that could be opened."""
     for file in compare_files(run.store, run.task, sizes, stamp, run.skipped, run.commits):
         run.files[get_file(file.source.uri)] = file
         yield from [file] if file.is_unchanged else _read_file(run, file, wait)
@@ -125,7 +125,7 @@ def _read_file(run: AddRun, file: FileRead, wait: Callable[[], None]) -> Iterato
     """Yield the documents of one file, then its end.
 
     A file with skipped parts gets an incomplete fingerprint, so that the next run reads and reports it again. The
-    documents of a file that was emptied are removed.
+    documents of a file that is now empty are removed.
     """
     uris = (file.source.uri, *file.former)
     previous = PreviousDocuments(d.id for uri in uris for d in list_file_documents(run.store, uri))
@@ -164,7 +164,7 @@ def _extract(run: AddRun, extractor: Extractor | None, part: Part) -> IndexedPar
 
 
 def _embed_batch(store: Store, embedder: Embedder | None, author: Author, batch: Batch) -> Batch:
-    """Drop documents that are stored already, and embed the others."""
+    """Drop documents that are already stored, and embed the others."""
     changed = pipeline.find_changed(store, admit_documents(author, batch.documents))
     batch.documents = pipeline.embed_documents(changed, embedder) if embedder else changed
     return batch

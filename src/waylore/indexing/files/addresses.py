@@ -1,9 +1,9 @@
-"""Choose the address of each file, and find the addresses under which it may be stored already.
+"""Choose the address of each file, and find the addresses under which it may already be stored.
 
-An address begins in a folder. This is the `root` that a caller gives, or else the folder that holds `waylore.toml` if
-the file lies below it. The address of any other file is its absolute path. The fingerprint of a file names the folder,
-so that a file whose address changes is recognised. Links are not resolved in an address, because a path such as
-`current/docs` should keep its addresses when its link changes. The module opens no file and no store.
+An address is relative to a folder: the given `root`, or else the folder of `waylore.toml` if the file is below it. The
+address of any other file is its absolute path. The fingerprint of a file names the folder, so a file whose address
+changes is recognised. Links are not resolved in an address, because a path such as `current/docs` should keep its
+addresses when its link changes. The module opens no file and no store.
 """
 
 import os
@@ -24,9 +24,9 @@ UPLOAD_PLACE = "sent"  # place of uploaded files; stored in fingerprints, so the
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The stored data of a file: the folder where its address begins, and an id of its content.
+    """The stored data of a file: the folder that its address is relative to, and an id of its content.
 
-    `content` is empty until the file is read to its end; until then `former` has the addresses that it is moved from.
+    `content` is empty until the file is read to its end. Until then `former` has its former addresses.
     """
 
     place: str
@@ -46,17 +46,17 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a file, and its place: the folder in which it begins, or the disk if it is an absolute path."""
+    """The address of a file, and its place: the folder that it is relative to, or the disk for an absolute path."""
 
     uri: str
     place: str
 
     def append(self, name: str) -> "Address":
-        """Return the address of a file whose address begins with this one; the name is escaped already."""
+        """Return the address of a file in this folder; the name is already escaped."""
         return Address(self.uri + name, self.place)
 
     def names(self, fingerprint: Fingerprint) -> bool:
-        """Return whether a fingerprint that is stored under this address is that of the same file."""
+        """Return whether a fingerprint stored under this address belongs to the same file."""
         return fingerprint.place in (self.place, _make_old_place(self.place))
 
     def find_file(self, place: str) -> Path | None:
@@ -77,12 +77,12 @@ def locate(path: Path, root: Path | None) -> tuple[Path, Path | None]:
 
 
 def make_address(file: Path, folder: Path | None) -> Address:
-    """Return the address of an absolute path: below a folder if it lies there, else the path itself."""
+    """Return the address of an absolute path: relative to a folder if the path is below it, else the path itself."""
     return begin(file.parent, folder).append(escape(file.name))
 
 
 def begin(parent: Path, folder: Path | None) -> Address:
-    """Return how the addresses of all files in `parent` begin: in a folder, or on the disk."""
+    """Return the beginning of the addresses of all files in `parent`: in a folder, or on the disk."""
     if folder is not None:
         for path in (parent, parent.resolve()):
             if folder == path or folder in path.parents:
@@ -91,7 +91,7 @@ def begin(parent: Path, folder: Path | None) -> Address:
 
 
 def find_address(name: str) -> str:
-    """Return the address that a file or folder has if it is added from the working folder without a root."""
+    """Return the address of a file or folder that is added from the working folder without a root."""
     try:
         return make_address(_make_absolute(Path(name)), find_project_folder()).uri
     except (OSError, RuntimeError):  # the working folder was removed, or links lead in a circle
@@ -99,7 +99,7 @@ def find_address(name: str) -> str:
 
 
 def list_beginnings(parent: Path) -> Iterator[Address]:
-    """Yield how the addresses of files in `parent` may begin, for any root and working folder."""
+    """Yield the possible beginnings of addresses of files in `parent`, for any root and working folder."""
     for path in dict.fromkeys((parent, parent.resolve())):
         yield from (_begin_in(folder, path) for folder in (path, *path.parents))
     with suppress(FileNotFoundError):  # the working folder was removed
@@ -125,7 +125,7 @@ def _make_absolute(path: Path) -> Path:
 
 
 def make_place(folder: Path) -> str:
-    """Return the place of addresses that begin in a folder, as it is stored."""
+    """Return the stored form of the place of addresses in a folder."""
     return str(folder).replace("\n", "%0A")  # a line break ends the place in a fingerprint
 
 

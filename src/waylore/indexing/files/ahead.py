@@ -1,4 +1,4 @@
-"""Run a step in threads of its own, a bounded number of items ahead of the next one."""
+"""Run a step in its own threads, a bounded number of items ahead of the next step."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 def run_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> Generator[R]:
-    """Yield results in order, with up to `workers` items in work and as many results ahead of the consumer."""
+    """Yield results in order, with up to `workers` items in work and up to `workers` results ahead of the consumer."""
     pending: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="waylore-adding")
     try:

@@ -22,7 +22,7 @@ from waylore.types.knowledge import Document, IndexedDocument, Passage
 class ChunkedDocument:
     """A document split into passages, before extraction; `declared` comes from metadata, fields and tables.
 
-    `clean` has the secrets that were left out of the reading.
+    `clean` has the secrets left out of the reading.
     """
 
     document: Document
@@ -34,13 +34,13 @@ class ChunkedDocument:
 
 @dataclass(frozen=True, slots=True)
 class BytesRead:
-    """A further number of bytes of a file were read."""
+    """The number of bytes that were read since the last report."""
 
     size: int
 
 
 class PreviousDocuments:
-    """Ids of the documents that a file had before, and which of them it still has.
+    """Ids of the documents that a file had before, each marked if the file still has it.
 
     They are stored in an array, because a file may have millions of documents.
     """
@@ -76,10 +76,10 @@ class SkippedFiles:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file with its fingerprint, and whether something of it could be read.
+    """A file with its fingerprint, and whether a part of it could be read.
 
-    `size` is the number of its bytes that no `BytesRead` has reported. `former` has the other addresses under which
-    the file is stored; its documents are moved from there.
+    `size` is the number of its bytes that no `BytesRead` has reported. `former` has the other addresses under which the
+    file is stored; its documents are moved to the new one.
     """
 
     source: Source
@@ -114,8 +114,8 @@ IndexedPart: TypeAlias = IndexedDocument | BytesRead | RemovedDocuments | FileRe
 class Batch:
     """The documents and files that one transaction writes.
 
-    `begun` has the files of its documents. `moved` has the ids that these documents had under former addresses: they
-    are removed in the same transaction and do not count as forgotten.
+    `begun` has the files of its documents. `moved` has the ids of these documents under former addresses. They are
+    removed in the same transaction and do not count as forgotten.
     """
 
     documents: list[IndexedDocument] = field(default_factory=list)

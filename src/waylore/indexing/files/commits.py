@@ -1,9 +1,9 @@
 """Find when the files of a folder under Git were last changed by a commit: one `git log` for the whole folder.
 
-A time holds only for the content that was committed. A file that differs from it, or that Git does not track, has none.
-Neither has a file of a shallow clone, whose oldest commit seems to add everything, nor one that the last 10,000 commits
-of the folder left alone. Git runs without anything that a repository can configure to be executed. If Git is not
-installed, or no folder above has a `.git`, nothing is run.
+A time is valid only for the committed content. A file that differs from its commit, or that Git does not track, has no
+time. The same holds for files of a shallow clone, because its oldest commit seems to add everything, and for files that
+the last 10,000 commits of the folder did not change. Git runs without programs that a repository can configure. If Git
+is not installed, or no folder above has a `.git`, nothing is run.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ from waylore.deadline import check_each
 
 MAX_COMMITS = 10_000
 READ_BYTES = 65_536
-SECONDS = 60  # for a command that reads no history
+SECONDS = 60  # time limit of a command that reads no history
 _TIME = re.compile(rb"\n?\x01(\d+)")
 # A repository must neither start programs nor fetch anything.
 _OPTIONS = ("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
-_HASHES = {40: hashlib.sha1, 64: hashlib.sha256}  # by the length of a blob's id
+_HASHES = {40: hashlib.sha1, 64: hashlib.sha256}  # hash function by the length of a blob's id
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The last commit that changed a file: its time, and the id of the content that it left."""
+    """The last commit that changed a file: its time, and the id of the committed content."""
 
     at: datetime
     blob: str
@@ -46,14 +46,14 @@ class Commit:
 
 
 def find_commit_time(commit: Commit | None, file: Path) -> datetime | None:
-    """Return when the content of a file was committed; None if it differs from the commit, or there is none."""
-    with suppress(OSError):  # the reader reports it
+    """Return the commit time of the content of a file; None if the content differs or was never committed."""
+    with suppress(OSError):  # the reader reports this error
         return commit.at if commit and commit.holds_for(file) else None
     return None
 
 
 def find_commits(folder: Path, files: Collection[Path]) -> dict[Path, Commit]:
-    """Return the last commit of each file below a folder that Git tracks; nothing if the folder is not under Git."""
+    """Return the last commit of each tracked file below a folder; nothing if the folder is not under Git."""
     git = shutil.which("git") if any((above / ".git").exists() for above in (folder, *folder.parents)) else None
     if git is None:
         return {}

@@ -24,9 +24,9 @@ LOOKUP_SIZE = 256  # documents or files in one query
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file, its address and others that are stored, and what is stored under them: all that comparing it needs.
+    """The data for comparing a file: its address, its possible stored addresses, and their fingerprints.
 
-    `url` is the address of a file that must be fetched first; then `path` has its name only. `version` is an id of its
+    `url` is the address of a file that must be fetched first; then `path` is only its name. `version` is an id of its
     content, if the server has one.
     """
 
@@ -58,7 +58,7 @@ def compare_files(
 def look_up_files(
     stores: Sequence[Store], task: Task, sizes: Mapping[Path, int], commits: Mapping[Path, Commit]
 ) -> Iterator[KnownFile]:
-    """Yield the files with their stored fingerprints; a file is complete if all of these stores have it completely."""
+    """Yield the files with their stored fingerprints; a file is complete if it is complete in all of these stores."""
     beginnings: dict[Path, list[Address]] = {}
     for batch in pipeline.split_into_batches(sizes, LOOKUP_SIZE):
         possible = {path: _list_addresses(task, path, beginnings) for path in batch}
@@ -76,7 +76,7 @@ def find_task_commits(task: Task, files: Collection[Path]) -> Mapping[Path, Comm
 
 
 def read_fingerprints(stores: Sequence[Store], files: Collection[str]) -> dict[str, Fingerprint]:
-    """Return the stored fingerprints of files. One that the stores disagree about has no content."""
+    """Return the stored fingerprints of files. If stores disagree about a file, its fingerprint has no content."""
     answers = [store.fingerprints(sorted(files)) for store in stores]
     first = {uri: text for answer in reversed(answers) for uri, text in answer.items()}
     found = {uri: (text, Fingerprint.parse(text)) for uri, text in first.items()}
@@ -89,20 +89,20 @@ def read_fingerprints(stores: Sequence[Store], files: Collection[str]) -> dict[s
 def compare_file(file: KnownFile, task: Task, stamp: str) -> FileRead:
     """Return a file with its address, its fingerprint, and whether it is unchanged. Uses no store; may raise OSError.
 
-    A file with a new last commit has changed, because the time of the commit is that of its documents.
+    A file with a new last commit counts as changed, because its documents have the time of the commit.
     """
     content = file.version or hash_content(file.path)
     address = _choose_address(task, file, content)
-    commit = (str(file.commit),) if file.commit else ()  # files that Git does not track keep theirs
+    commit = (str(file.commit),) if file.commit else ()  # files that Git does not track keep their time
     fingerprint = Fingerprint(address.place, identity("file", stamp, content, *commit))
     read = FileRead(Source(file.path, address.uri, task.limits), file.size, fingerprint)
     return _compare(read, address, file.addresses, file.stored)
 
 
 def _list_addresses(task: Task, path: Path, beginnings: dict[Path, list[Address]]) -> list[Address]:
-    """Return the address of a file, followed by others under which it may be stored.
+    """Return the address of a file, followed by other addresses under which it may be stored.
 
-    Addresses of all files in a folder begin alike, so `beginnings` is filled once for each folder.
+    Addresses of all files in a folder begin with the same text, so `beginnings` is filled once for each folder.
     """
     if task.uri:
         return [task.make_address(path)]
@@ -113,7 +113,7 @@ def _list_addresses(task: Task, path: Path, beginnings: dict[Path, list[Address]
 
 
 def _choose_address(task: Task, file: KnownFile, content: str) -> Address:
-    """Return the address of a file: its absolute path if another file has the address that it should have."""
+    """Return the address of a file; its absolute path if the usual address belongs to another file."""
     address = file.addresses[0]
     known = file.stored.get(address.uri)
     other = address.find_file(known.place) if known and known.place != address.place else None
@@ -155,7 +155,7 @@ def find_vanished(store: Store, task: Task, existing: Sequence[Path]) -> Iterato
 
 
 def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Path]) -> Iterator[str]:
-    """Yield the ids of those whose addresses begin in a folder."""
+    """Yield the ids of vanished documents whose addresses are relative to a folder."""
     under = f"{make_address(path, folder).uri}/" if folder in path.parents else ""
     seen = {make_address(file, folder).uri for file in existing}
     for batch in pipeline.split_into_batches(pipeline.list_documents(store, under), LOOKUP_SIZE):
@@ -165,11 +165,11 @@ def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Pa
         yield from (id_ for id_, file in files.items() if file in gone)
 
 
-# -- what is stored -------------------------------------------------------------------------------------
+# -- stored documents -----------------------------------------------------------------------------------
 
 
 def list_file_documents(store: Store, file: str) -> Iterator[Document]:
-    """Yield the documents of a file: one with its address, or those of its rows and parts."""
+    """Yield the documents of a file: the one with its address, or the documents of its rows and parts."""
     own = store.list_documents(under=file, limit=1)
     return chain((d for d in own if d.uri == file), pipeline.list_documents(store, f"{file}#"))
 

@@ -1,7 +1,7 @@
-"""Find the time of the event that a file tells of: a date in its front matter, its title or its name.
+"""Find the time of the event that a file describes: a date in its front matter, its title or its name.
 
-Without one it is the time of the last commit (`commits.py`). The time at which a file is read, or was last changed on
-disk, is no event: copying a folder changes it.
+Without a date it is the time of the last commit (`commits.py`). The times of reading a file, and of its last change on
+disk, are not used, because copying a folder changes them.
 """
 
 import re
@@ -13,7 +13,7 @@ from waylore.errors import ArgumentError
 from waylore.indexing.blocks import Reading
 from waylore.types.identity import get_file
 
-DATE_FIELD = "date"  # of front matter
+DATE_FIELD = "date"  # key of front matter
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 
 

@@ -1,9 +1,9 @@
-"""List the files of a folder in order of names, without those that ignore files or fixed rules exclude.
+"""List the files of a folder in order of names, without files that ignore files or fixed rules exclude.
 
 The rules are Git's. A `.gitignore`, and then a `.wayloreignore`, applies to its folder and below, the nearest file
 first, and the last matching rule of a file decides. Nothing inside an ignored folder can be included again. Symbolic
-links are not followed, so that no walk is endless or leaves the folder. Git's global and per-clone exclude files are
-not read.
+links are not followed, so no walk is endless or leaves the folder. Git's global and per-clone exclude files are not
+read.
 """
 
 import os
@@ -19,9 +19,9 @@ IGNORED_NAMES = frozenset(
     .hypothesis .idea .vscode .DS_Store .gitignore .wayloreignore .gitattributes .gitmodules .env
     waylore.toml""".split()
 ) | {legacy.SETTINGS_FILE}
-# Closing a store file that this process has open elsewhere would drop its locks, so stores are never read.
+# Stores are never read: closing a store file that this process has open elsewhere would drop its locks.
 STORE_SUFFIXES = (".waylore", ".waylore-wal", ".waylore-shm", *legacy.STORE_SUFFIXES)
-IGNORE_FILE = ".wayloreignore"  # `waylore forget --ignore` writes it
+IGNORE_FILE = ".wayloreignore"  # `waylore forget --ignore` writes this file
 RULE_FILES = (".gitignore", IGNORE_FILE)
 _MAX_RULE_BYTES = 1_000_000
 Rules = list[tuple[Path, Any]]  # a folder and its rules, the nearest folder last
@@ -33,7 +33,7 @@ def list_paths(path: Path, *, root: Path | None = None) -> Iterator[Path | tuple
 
 
 def get_size(path: Path) -> int:
-    """Return the bytes of a file; 0 if they cannot be found, as reading it will report."""
+    """Return the bytes of a file; 0 if they are unknown, because reading it will report the error."""
     try:
         return path.stat().st_size
     except OSError:
@@ -86,7 +86,7 @@ def _walk(folder: Path, rules: Rules) -> Iterator[Path | tuple[Path, str]]:
 
 
 def _read_rules(folder: Path) -> Rules:
-    """Return the rules of a folder; those of `.wayloreignore` come last, and so decide."""
+    """Return the rules of a folder; rules of `.wayloreignore` come last, so they decide."""
     return [rules for name in RULE_FILES if (file := folder / name).is_file() for rules in _parse_rules(folder, file)]
 
 

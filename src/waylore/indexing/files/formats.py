@@ -1,10 +1,9 @@
 """Read files and folders: choose a reader by the suffix of each file.
 
-A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the
-reason and never stops the others. A process of its own (`files.processes`) reads every file whose reader may take
-long: PDF, office files, Parquet, HTML, EPUB, e-mail, reStructuredText, org-mode, the formats of other packages, and
-long texts that are parsed as a whole. The module does not split texts into passages (`chunking` does) and writes
-nothing.
+A file that is broken, encrypted, empty, too large or of an unknown format is returned as `Skipped` with the reason and
+never stops the others. A separate process (`files.processes`) reads every file whose reader may take long: PDF, office
+files, Parquet, HTML, EPUB, e-mail, reStructuredText, org-mode, the formats of other packages, and long texts that are
+parsed as a whole. The module does not split texts into passages (`chunking` does) and writes nothing.
 """
 
 import stat
@@ -53,7 +52,7 @@ _CODE_SUFFIXES = """.py .pyi .js .jsx .mjs .cjs .ts .tsx .java .kt .kts .scala .
 def _import_reader(module: str, name: str, library: str = "") -> Reader:
     """Return a reader whose module is imported for its first file, so that a search starts without it.
 
-    `library` is one that the module imports.
+    `library` is a library that the module imports.
     """
     reader = import_later(f"waylore.indexing.readers.{module}", name)
 
@@ -101,11 +100,11 @@ READERS: dict[str, Reader] = {
 }
 _READ_BY_LINE = (_read_json_lines, _read_table, read_text)
 _SPLIT = (_read_markdown, _read_rst, _read_org)
-# These return long files in rows or parts, so that the limit for bytes does not apply.
+# These return long files in rows or parts, so the limit for bytes does not apply.
 _STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox, _read_parquet)
-# These parse a whole file, so that a long one takes seconds.
+# These parse a whole file, so a long one takes seconds.
 _PARSED = (_read_markdown, _read_code, _read_json, _read_yaml, _read_toml, _read_notebook)
-SMALL_BYTES = 100_000  # of a text that is parsed within this process; it takes a second at most
+SMALL_BYTES = 100_000  # bytes of a text that is parsed within this process, in a second at most
 _DEFAULTS = Limits()
 
 
@@ -138,14 +137,14 @@ def read_source(source: Source, wait: Callable[[], object] = lambda: None) -> It
 
 
 def _shorten_title(item: Reading | Skipped) -> Reading | Skipped:
-    """Return a document with at most the longest title, because every passage repeats it."""
+    """Return a document with a shortened title, because every passage repeats it."""
     if isinstance(item, Skipped) or len(item.title) <= MAX_TITLE:
         return item
     return replace(item, title=item.title[:MAX_TITLE])
 
 
 def _needs_process(source: Source) -> bool:
-    """Return whether the reader of a file may take long, or is not our own."""
+    """Return whether the reader of a file may take long or is from another package."""
     suffix = source.path.suffix.lower()
     reader = READERS.get(suffix)
     if reader is None:
@@ -166,7 +165,7 @@ def choose_reader(source: Source) -> Reader:
 
 
 def find_reader(suffix: str, size: int, limits: Limits) -> Reader:
-    """Return the reader for files that end in a suffix. Raise ReadError if there is none, or a file is too large."""
+    """Return the reader for files with a suffix. Raise ReadError if there is none, or the file is too large."""
     reader: Reader | None = READERS.get(suffix) or load_plugin("waylore.readers", suffix.removeprefix("."))
     if reader is None:
         raise ReadError(f"there is no reader for {suffix} files")

@@ -40,9 +40,9 @@ BATCH_CHARACTERS = 4_000_000  # a transaction ends after this many characters of
 def split_source(
     source: Source, template: Document, sieve: Sieve, committed: datetime | None, wait: Callable[[], object]
 ) -> Iterator[ChunkedDocument | BytesRead | Skipped]:
-    """Yield the documents of a file without secrets, split into passages, and what of it is skipped.
+    """Yield the documents of a file without secrets, split into passages, and its skipped parts.
 
-    template: the labels, source and metadata of all documents. `committed` is their time if they have no other.
+    template: the labels, source and metadata of all documents. `committed` is the default of their time.
     """
     bytes_read = 0
     for found in check_each(read_source(source, wait)):
@@ -68,10 +68,10 @@ def _make_document(template: Document, reading: Reading, committed: datetime | N
 
 
 def extract_document(extractor: Extractor | None, part: ChunkedDocument) -> tuple[IndexedDocument, bool]:
-    """Index a document with what an extractor finds, and return whether that is provisional."""
+    """Index a document with the facts of an extractor, and return whether the extraction is provisional."""
     if extractor is None:
         return _assemble(part, [Extraction() for _ in part.passages]), False
-    if isinstance(extractor, RuleExtractor):  # it reads the marks of the author too
+    if isinstance(extractor, RuleExtractor):  # this extractor reads the marks of the author too
         extracted = extractor.extract_reading(part.reading, part.document, part.passages)
     else:
         extracted = extractor.extract(part.document, part.passages)

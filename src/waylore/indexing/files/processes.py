@@ -1,4 +1,4 @@
-"""Read files in processes of their own, with limits for each file: the side that starts and stops them.
+"""Read files in separate processes, with limits for each file: this module starts and stops the processes.
 
 A process is started when the first file needs one, and reads one file after another. It is killed when the reading
 stops before the end of a file, as on Ctrl-C or when a job is cancelled, and when it exceeds a limit; the next file
@@ -24,13 +24,14 @@ from waylore.indexing.blocks import Block, BlockKind, Limits, Mark, ReadError, R
 from waylore.system import call_in_forks, start_child
 
 MAX_IDLE = 2  # processes that wait for the next file
-WAIT_SECONDS = 0.5  # between two calls of `wait` while a process reads
-PATIENCE = 10  # a process that uses no processor time is killed after this many times the limit, by the clock
+WAIT_SECONDS = 0.5  # interval of calls of `wait` while a process reads
+PATIENCE = 10  # a process that uses no processor time is killed after this multiple of the limit, by the clock
 MAX_MESSAGE_BYTES = 2**28
 OUT_OF_MEMORY = 77  # exit status of a process that exceeded its memory
 END = b"null"
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.files.worker import main; main()"
-# Nothing of our own environment, which has secrets. Threads of OpenBLAS and Arrow's own heap would take address space.
+# Our own environment is not passed on, because it has secrets. Threads of OpenBLAS and Arrow's own heap would take
+# address space.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LANG": "C.UTF-8",
@@ -120,7 +121,7 @@ def _take_idle() -> ReaderProcess | None:
     while _idle:
         try:
             process = _idle.pop()
-        except IndexError:  # another thread took it
+        except IndexError:  # another thread took the process
             break
         if process.is_running:
             return process
@@ -135,7 +136,7 @@ def kill_idle() -> None:
 
 
 atexit.register(kill_idle)
-call_in_forks(_idle.clear)  # they belong to the parent
+call_in_forks(_idle.clear)  # the processes belong to the parent
 
 
 def _describe_end(status: int, limits: Limits) -> str:
@@ -190,7 +191,7 @@ def decode_item(message: bytes) -> Reading | Skipped:
 
 
 def _encode_block(block: Block, headings: int) -> list[Any]:
-    """Return a block as a list that ends after its offsets if it has no key, cells, marks and entry, as most have."""
+    """Return a block as a list. It ends after the offsets if the block has no key, cells, marks and entry, as usual."""
     place = [headings, block.kind, block.start, block.end]
     marks = [(mark.kind, mark.start, mark.end, mark.target) for mark in block.marks]
     more = [block.key, block.cells, marks, block.about]

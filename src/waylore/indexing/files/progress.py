@@ -50,10 +50,10 @@ class Progress:
 class AddReport:
     """The result of adding files.
 
-    `unchanged` files were only hashed. `documents` is the number of new or changed documents, `forgotten` that
-    of documents whose files changed or vanished. `skipped` lists the first thousand skipped files and parts
-    with their reasons, `skipped_count` is the number of all. A fact that files of several batches state counts in each.
-    `left_out` says how many secrets of each kind were left out of the files that were read.
+    `unchanged` files were only hashed. `documents` is the number of new or changed documents, `forgotten` the number of
+    documents whose files changed or vanished. `skipped` lists the first thousand skipped files and parts with their
+    reasons, `skipped_count` is the number of all. A fact in files of several batches counts in each batch. `left_out`
+    counts the secrets of each kind that were left out of the files.
     """
 
     files: int = 0

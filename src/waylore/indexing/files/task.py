@@ -1,4 +1,4 @@
-"""Define the task of adding one path: where its addresses begin, and what all its documents have in common."""
+"""Define the task of adding one path: the base of its addresses, and the common fields of its documents."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from waylore.types.author import Author
 from waylore.types.identity import identity
 from waylore.types.knowledge import Document
 
-READING_VERSION = "4"  # change it when reading or splitting changes, and every file is read again
-SECRETS_VERSION = "1"  # change it when more is left out, and every file is read again unless secrets are kept
+READING_VERSION = "4"  # increase this when reading or splitting changes; then every file is read again
+SECRETS_VERSION = "1"  # increase this when more is left out; then files are read again unless secrets are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Task:
 
     @property
     def folder(self) -> Path | None:
-        """The folder in which the addresses of files below it begin."""
+        """The folder that addresses of files below it are relative to."""
         return self.root or self.project
 
     @property
@@ -48,14 +48,14 @@ class Task:
         return Address(self.uri, UPLOAD_PLACE) if self.uri else make_address(file, self.folder)
 
     def list_beginnings(self, parent: Path) -> list[Address]:
-        """Return how the addresses of files in a folder begin, followed by how they may begin in the store."""
+        """Return the beginning of the addresses of files in a folder, followed by possible beginnings in the store."""
         return [begin(parent, self.folder), *list_beginnings(parent)]
 
     def compute_stamp(self, extractor: Extractor | None) -> str:
-        """Return an id of all that affects the result of adding a file, apart from its bytes."""
+        """Return an id of all inputs that affect the result of adding a file, except for its bytes."""
         user = [self.template.user] if self.template.user else []  # files without a user or expiry keep their stamp
         expires = [str(self.template.expires)] if self.template.expires else []
         common = [sorted(self.template.labels), self.template.source, dict(self.template.metadata), *user, *expires]
-        common += [{"secrets": SECRETS_VERSION}] if self.scrub else []  # what was stored with secrets is read again
+        common += [{"secrets": SECRETS_VERSION}] if self.scrub else []  # rereads files that were stored with secrets
         name = extractor.name if extractor else ""
         return identity("stamp", READING_VERSION, name, json.dumps(common, sort_keys=True, default=list))

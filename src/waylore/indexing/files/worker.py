@@ -1,7 +1,7 @@
-"""Read files in a process of its own: the program of the process that `files.processes` starts.
+"""Read files in a separate process: this is the program that `files.processes` starts.
 
 The limits of processor time, memory and open files are set again for each file. The process has no network if the
-system allows that. It ends when its parent ends, and a limit of processor time ends it by a signal.
+system allows that. It ends when its parent ends, and a signal ends it at the limit of processor time.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ _NEW_NETWORK, _NEW_USER = 0x4000_0000, 0x1000_0000  # flags of unshare(2)
 
 def main() -> None:
     """Read the files that arrive on the connection whose number is the first argument."""
-    leave_network()  # before any thread starts: a process with several cannot leave its user namespace
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+    leave_network()  # before any thread starts, because a process with several threads cannot leave its user namespace
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
     while True:
@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[bytes]:
 
 
 def _exit_out_of_memory(read: Callable[[], Iterator[Reading | Skipped]]) -> Iterator[Reading | Skipped]:
-    """Yield the items of a reader, and end the process if its memory does not suffice: a new one starts clean."""
+    """Yield the items of a reader, and end the process if it runs out of memory, because a new process starts clean."""
     try:
         yield from read()
     except MemoryError:
@@ -57,9 +57,9 @@ def _exit_out_of_memory(read: Callable[[], Iterator[Reading | Skipped]]) -> Iter
 
 
 def leave_network() -> bool:
-    """Move the process into a network namespace of its own, which has no address. Return whether that is allowed."""
+    """Move the process into its own network namespace without an address. Return whether that is allowed."""
     unshare = getattr(ctypes.CDLL(None), "unshare", None)  # os.unshare came with Python 3.12
-    # Without a new user namespace where that is allowed: in one, root could not read the files of others.
+    # If possible without a new user namespace, because root could not read the files of others in it.
     return unshare is not None and any(unshare(flags) == 0 for flags in (_NEW_NETWORK, _NEW_NETWORK | _NEW_USER))
 
 
@@ -72,7 +72,7 @@ def set_limits(limits: Limits) -> None:
         resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime) + limits.seconds,
         resource.RLIMIT_AS: _measure_address_space() + limits.memory,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
-        resource.RLIMIT_CORE: 0,  # the signal at the end of its time would write the memory to disk
+        resource.RLIMIT_CORE: 0,  # else the signal at the time limit would write the memory to disk
     }
     for kind, value in values.items():
         _, hard = resource.getrlimit(kind)
@@ -87,7 +87,7 @@ def _measure_address_space() -> int:
 
 
 def _end_with_parent(connection: int) -> None:
-    """Wait until the other end of the connection is closed, then end the process, also amid a file."""
+    """Wait until the other end of the connection is closed, then end the process, even while it reads a file."""
     poll = select.poll()
     poll.register(connection, select.POLLHUP)
     poll.poll()

@@ -15,7 +15,7 @@ def write_batch(
 ) -> Batch:
     """Write new documents, removed documents and fingerprints in one transaction, and return the batch with counts.
 
-    A file that is not read to its end yet, or must be read again as `provisional` says, gets an incomplete
+    A file that is not yet read to its end, or that is `provisional` and must be read again, gets an incomplete
     fingerprint.
     """
     complete = [file for file in batch.files_read if file.is_read and not file.is_unchanged]

@@ -14,7 +14,7 @@ from waylore.indexing.importers.rows import ImportRow, read_json_rows
 from waylore.indexing.importers.triples import PREDICATE, SUBJECT
 from waylore.indexing.importers.zep import is_zep
 
-SAMPLED_ROWS = 100  # read to detect the format
+SAMPLED_ROWS = 100  # rows that are read to detect the format
 
 
 def detect_format(source: Source) -> str:
@@ -27,7 +27,7 @@ def detect_format(source: Source) -> str:
 
 
 def _detect_row_format(value: Any) -> str:
-    """Return the format that a row is typical of, or an empty string."""
+    """Return the format for which a row is typical, or an empty string."""
     if isinstance(value, list):
         return "triples" if len(value) == 3 else ""
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
 """Import files of other programs: choose the importer by name or by content, and write in batches.
 
-An importer returns indexed documents without vectors, and a `Skipped` with place and reason for each row that
-it cannot read; a broken row never stops the rest. The id of a document is made of its content, so importing a
-file again changes nothing, and importing a longer version adds the new rows. Waylore's own exports are read by
+An importer returns indexed documents without vectors, and a `Skipped` with place and reason for each row that it cannot
+read; a broken row never stops the rest. The id of a document is computed from its content, so importing a file again
+changes nothing, and importing a longer version adds only the new rows. Waylore's own exports are read by
 `indexing.exports`.
 """
 
@@ -24,9 +24,9 @@ from waylore.types.knowledge import Document, IndexedDocument
 if TYPE_CHECKING:  # a search starts without it
     from waylore.indexing.secrets.sieve import Sieve
 
-Importer: TypeAlias = Callable[..., Iterator[IndexedDocument | Skipped]]  # of a source and a template
+Importer: TypeAlias = Callable[..., Iterator[IndexedDocument | Skipped]]  # called with a source and a template
 IMPORT_LIMITS = Limits(bytes=256_000_000, blocks=1_000_000)
-BATCH_DOCUMENTS = 256  # in one transaction
+BATCH_DOCUMENTS = 256  # documents in one transaction
 AUTO = "auto"
 PACKAGE = "waylore.indexing.importers"
 
@@ -53,11 +53,11 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The result of an import: the number of documents, and how many of them were new or changed (`written`).
+    """The result of an import: the number of documents, and of new or changed ones (`written`).
 
-    `repeated` is the number of documents that occurred earlier in the same file. `skipped` lists the first
-    thousand skipped rows with their reasons, `skipped_count` is the number of all. `left_out` says how many secrets of
-    each kind were left out.
+    `repeated` is the number of documents that occurred earlier in the same file. `skipped` lists the first thousand
+    skipped rows with their reasons, `skipped_count` is the number of all. `left_out` counts the omitted secrets of each
+    kind.
     """
 
     format: str = ""
@@ -105,7 +105,7 @@ def read(
     limits: Limits = IMPORT_LIMITS,
     clean: Callable[[Any], Any] = lambda value: value,
 ) -> tuple[str, Iterator[IndexedDocument | Skipped]]:
-    """Return the format of a file and its documents; labels, metadata and user are those of the template.
+    """Return the format of a file and its documents, with labels, metadata and user of the template.
 
     clean: leaves secrets out of each value that is read.
     """
@@ -125,9 +125,9 @@ def read(
 def _drop_repeated(
     items: Iterable[IndexedDocument | Skipped], counts: Counter[str], skipped: list[Skipped]
 ) -> Iterator[IndexedDocument]:
-    """Yield each document once, as it first occurs.
+    """Yield each document once, in the version that occurs first.
 
-    If a second one were written, it would replace the first, and the next import would swap them again.
+    A second version would replace the first one, and the next import would swap them again.
     """
     seen: set[int] = set()
     for item in items:

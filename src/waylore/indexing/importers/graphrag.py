@@ -41,7 +41,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "relationships": ("source", "target", "description", "weight", "text_unit_ids"),
     "community_reports": ("title", "full_content", "summary", "level", "community"),
 }
-NAMES = ("create_final_{}.parquet", "{}.parquet")  # before version 1, and since; the newer one is preferred
+NAMES = ("create_final_{}.parquet", "{}.parquet")  # names before version 1 and since then; the newer one is preferred
 PLACES = (".", "output", "artifacts", "output/*/artifacts", "*/artifacts")
 
 
@@ -56,7 +56,7 @@ class GraphragIndex:
 
 
 def find_tables(folder: Path) -> dict[str, Path]:
-    """Return the tables of a GraphRAG output by name; those of the newest run if there are several."""
+    """Return the tables of a GraphRAG output by name; if there are several runs, the tables of the newest one."""
     for place in PLACES:
         for candidate in sorted(folder.glob(place) if "*" in place else [folder / place], reverse=True):
             files = ((table, candidate / name.format(table)) for table in COLUMNS for name in NAMES)
@@ -134,7 +134,7 @@ def _read_relationship(index: GraphragIndex, template: Document, row: Fields) ->
 
 
 def _list_documents(index: GraphragIndex, rows: Iterable[ImportRow | Skipped]) -> Iterator[ImportRow | Skipped]:
-    """Yield the rows of documents, then a row for each document that only text units refer to."""
+    """Yield the rows of documents, then a row for each document that only occurs in text units."""
     left = dict(index.documents)
     for row in rows:
         if isinstance(row, ImportRow):
@@ -172,6 +172,6 @@ def _get_units(index: GraphragIndex, row: Fields) -> list[str]:
 
 
 def _get_ids(row: Fields, *names: str) -> list[str]:
-    """Return ids from a list, or from a text with commas as early versions wrote it."""
+    """Return ids from a list, or from a text with commas, as in early versions."""
     every = (part.strip() for value in get_list(row, *names) for part in str(value).split(","))
     return list(dict.fromkeys(part for part in every if part))

@@ -1,9 +1,9 @@
 """Import a custom graph of LightRAG: one JSON object with `chunks`, `entities` and `relationships`.
 
-A chunk becomes a document with an id made of its content, as in LightRAG. An entity is mentioned in the chunk
-that its `source_id` names, and a description of it becomes a document. A relationship becomes a fact of that
-chunk, with its first keyword as the predicate. Entities and relationships without a chunk become documents of
-their own. Vectors and caches are not read.
+A chunk becomes a document with an id made of its content, as in LightRAG. An entity is mentioned in the chunk of its
+`source_id`, and a description of it becomes a document. A relationship becomes a fact of that chunk, with its first
+keyword as the predicate. Entities and relationships without a chunk become documents of their own. Vectors and caches
+are not read.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ from waylore.text import count_occurrences, normalise
 from waylore.types.knowledge import Document, Entity, IndexedDocument, NewFact
 
 TABLES = ("chunks", "entities", "relationships")
-SEPARATOR = "<SEP>"  # LightRAG joins several sources or descriptions with it
+SEPARATOR = "<SEP>"  # LightRAG joins several sources or descriptions with this
 # LightRAG writes these if a value is missing.
 UNKNOWN = frozenset(("UNKNOWN", "custom_kg", "No description provided"))
 RELATED = "related_to"
@@ -52,7 +52,7 @@ class LightragIndex:
 
 
 def import_lightrag(source: Source, template: Document) -> Iterator[IndexedDocument | Skipped]:
-    """Yield entities and facts without a chunk, then each chunk with its own."""
+    """Yield entities and facts without a chunk, then each chunk with its entities and facts."""
     for row in read_json_rows(source):
         if isinstance(row, Skipped):
             yield row
@@ -121,7 +121,7 @@ def _build_document(index: LightragIndex, template: Document, content: str) -> I
 
 
 def _find_contents(index: LightragIndex, row: Fields, *names: str) -> list[str]:
-    """Return for each source of a row the content that has most of the names; the first of equals."""
+    """For each source of a row, return the content with most of the names, the first one if equal."""
     wanted = [normalise(name) for name in names]
 
     def count_names(content: str) -> int:

@@ -1,8 +1,8 @@
 """Import the file of the MCP memory server: lines of JSON with entities and observations, or with relations.
 
-An entity becomes a document with its name as the title and a passage for each observation. A relation becomes
-a document that states it. If the observations of an entity changed, the new document replaces the old one. The
-server calls its user `default_user`; that entity gets the alias `user`, which "where do I work?" refers to.
+An entity becomes a document with its name as the title and a passage for each observation. A relation becomes a
+document that states it. If the observations of an entity changed, the new document replaces the old one. The server
+calls its user `default_user`. This entity gets the alias `user`, because "where do I work?" asks for `user`.
 """
 
 from collections.abc import Iterator

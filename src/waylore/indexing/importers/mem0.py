@@ -1,4 +1,4 @@
-"""Import memories that mem0 exports: the JSON of `get_all`, a list of memories, or lines with one each.
+"""Import memories that mem0 exports: the JSON of `get_all`, a list of memories, or one memory on each line.
 
 A memory becomes a turn of its user, agent and session (`run_id`), with the time of `created_at`. Its id identifies it,
 so a changed memory replaces its earlier version. `expiration_date` and `categories` become metadata.
@@ -47,14 +47,14 @@ def import_mem0(
 
 
 def choose_user(named: str, template: Document) -> str:
-    """Return the user of a row: the one that it names, or that of the call. Both must agree."""
+    """Return the user of a row: its own, or the user of the call. If both are given, they must be the same."""
     if template.user and named not in ("", template.user):
         raise ReadError(f"it belongs to the user {named[:60]!r}")
     return named or template.user
 
 
 def build_turn(message: Message, frame: Document, extractor: Extractor | None = None) -> IndexedDocument:
-    """Index a message of an export as a turn, identified by its own id; without a time it has none."""
+    """Index a message of an export as a turn, identified by its own id. It has a time only if the export has one."""
     own = (message.id,) if message.id else (message.role, message.name, message.content, str(message.at))
     made = make_document(frame, "turn", frame.agent, frame.session, *own)
     document = replace(made, at=message.at, source="conversation")

@@ -1,8 +1,7 @@
 """Assemble imported documents from parts that another program has split and extracted.
 
-An importer passes the parts of a document with the facts and entities of each. The id of the result is
-computed from its content and its labels, so that importing the same thing again gives the same document. The
-module reads no format.
+An importer passes the parts of a document, each with its facts and entities. The id of the result is computed from its
+content and its labels, so importing the same data again gives the same document. The module reads no format.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +13,17 @@ from waylore.text import count_occurrences, normalise
 from waylore.types.identity import add_scope, entity_id, identity
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, NewFact, Passage
 
-_GAP_CHARACTERS = 2  # between two parts, like a blank line
+_GAP_CHARACTERS = 2  # characters between two parts, like a blank line
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedPart:
-    """A part of a document as another program split it, with its facts, its entities and its offset."""
+    """A part of a document that another program has split, with its facts, its entities and its offset."""
 
     text: str
     facts: tuple[NewFact, ...] = ()
     entities: tuple[Entity, ...] = ()
-    start: int | None = None  # None: after the part before it
+    start: int | None = None  # None: directly after the previous part
 
 
 def make_document(template: Document, kind: str, *content: str, **fields: str) -> Document:
@@ -45,7 +44,7 @@ def make_fact_document(fact: NewFact, template: Document) -> IndexedDocument:
 
 
 def make_entity(name: str, type_: str = "", description: str = "", aliases: Sequence[str] = ()) -> Entity:
-    """Return an entity; an alias that repeats its name or another alias is left out."""
+    """Return an entity without aliases that repeat its name or another alias."""
     others = {normalise(alias): alias for alias in aliases if alias.strip()}
     others.pop(normalise(name), None)
     return Entity(entity_id(name), name, type_, description, tuple(others.values()))
@@ -62,7 +61,7 @@ def make_entity_document(entity: Entity, template: Document) -> IndexedDocument:
 def assemble_parts(
     document: Document, parts: Iterable[ImportedPart], subjects: Sequence[Entity] = ()
 ) -> IndexedDocument:
-    """Index a document from its parts; every passage mentions the document's subjects as its own."""
+    """Index a document from its parts; the document's subjects are own entities of every passage."""
     indexed = list(_index_parts(document, parts))
     passages = {p.id: p for part in reversed(indexed) for p in reversed(part.passages)}
     ordered = sorted(passages.values(), key=lambda p: p.start)
@@ -92,7 +91,7 @@ def _index_parts(document: Document, parts: Iterable[ImportedPart]) -> Iterator[
 
 
 def _add_entities(indexed: IndexedDocument, added: Sequence[Entity]) -> IndexedDocument:
-    """Add entities and their mentions; the first passage mentions an entity whose name occurs nowhere."""
+    """Add entities and their mentions. An entity whose name occurs nowhere gets a mention in the first passage."""
     if not added:
         return indexed
     texts = {p.id: normalise(p.text) for p in indexed.passages}

@@ -1,9 +1,9 @@
 """Import N-Triples, one statement per line, with pyoxigraph.
 
-The file is read twice: first for the names of things (`rdfs:label`, `skos:prefLabel`, `skos:altLabel`), their
-types (`rdf:type`) and their descriptions (`rdfs:comment` and similar), then for the facts. Each described
-thing becomes a document, and so does each fact. Literals are plain values. A thing without a label is named by
-the last part of its address. The module infers nothing.
+The file is read twice: first for the names of things (`rdfs:label`, `skos:prefLabel`, `skos:altLabel`), their types
+(`rdf:type`) and their descriptions (`rdfs:comment` and similar), then for the facts. Each described thing and each fact
+becomes a document. Literals are plain values. The name of a thing without a label is the last part of its address. The
+module infers nothing.
 """
 
 import re

@@ -136,7 +136,7 @@ def _build_facts(name: str, row: Fields, titles: Mapping[str, str], template: Do
 
 
 def _get_used_fields(row: Fields) -> set[str]:
-    """Return the fields that are no metadata; `citations` may be a count, which is metadata."""
+    """Return the fields that are not metadata. If `citations` is a number, it is metadata."""
     return {name for name in USED if isinstance(row.get(name), str | list)}
 
 

@@ -1,8 +1,8 @@
 """Read the rows of a file to import, each with its place: lines of JSON, items of a list, rows of a table.
 
-A row that cannot be read is reported as skipped, and the next one is read. Lines are held one at a time; a
-JSON file that is one value is held whole. Text is UTF-8 unless there is a byte order mark. The module does not
-interpret rows; the importers do.
+A row that cannot be read is reported as skipped, and the next one is read. Lines are held one at a time; a JSON file
+with a single value is held completely. Text is UTF-8 unless there is a byte order mark. The module does not interpret
+rows; the importers do.
 """
 
 import csv
@@ -22,7 +22,7 @@ from waylore.types.knowledge import IndexedDocument, Metadata
 MAX_NAME_CHARACTERS = 1_000
 MAX_REASON_CHARACTERS = 300
 DELIMITERS = ",\t;"
-_ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8, as `surrogateescape` reads it
+_ESCAPED = re.compile("[\udc80-\udcff]")  # the form of a byte that is not UTF-8 with `surrogateescape`
 _BROKEN = (ReadError, WayloreError, ValueError, TypeError, OverflowError, RecursionError)
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def convert_rows(
 
 
 def read_json_rows(source: Source) -> Iterator[ImportRow | Skipped]:
-    """Yield the value of each line; of a `.json` file with one value, the items of the list or the value."""
+    """Yield the value of each line; for a `.json` file with a single value, the items of the list or the value."""
     if source.path.suffix.lower() == ".json" and not _is_lines(source):
         yield from _read_elements(source)
         return
@@ -231,7 +231,7 @@ def _read_cells(source: Source) -> Iterator[ImportRow | Skipped]:
 
 
 def _read_table_lines(source: Source, skipped: list[Skipped]) -> Iterator[str]:
-    """Yield the lines of a table, an empty one for each skipped line, so that line numbers stay right."""
+    """Yield the lines of a table, and an empty one for each skipped line, so that line numbers stay correct."""
     for _, line in read_lines(source):
         if isinstance(line, Skipped):
             skipped.append(line)

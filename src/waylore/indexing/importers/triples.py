@@ -1,8 +1,8 @@
 """Import triples: lines of JSON (`{"subject": …}` or `["s", "p", "o"]`), a JSON list of them, CSV or TSV.
 
-A triple without a text becomes a document at once. Triples with a text are held until the file has been read,
-because those with the same text or address form one document. Strings name entities; numbers, booleans and
-objects marked `is_value` are plain values. The module extracts no entities from texts.
+A triple without a text becomes a document at once. Triples with a text are held until the file has been read, because
+triples with the same text or address form one document. Strings name entities; numbers, booleans and objects marked
+`is_value` are plain values. The module extracts no entities from texts.
 """
 
 import json
@@ -119,7 +119,7 @@ def _build_fact(row: Fields, template: Document) -> NewFact:
 
 
 def _group_by_document(held: list[tuple[str, Triple]]) -> Iterator[ImportRow]:
-    """Yield the triples of each document; a document is known by its address, or else by its text."""
+    """Yield the triples of each document; a document is identified by its address, or else by its text."""
     groups: dict[str, list[tuple[str, Triple]]] = defaultdict(list)
     for uri, triple in held:
         groups[triple.document.uri or f"\0{triple.document.title}\0{triple.text}"].append((uri, triple))

@@ -1,9 +1,9 @@
-"""Import what Zep exports: threads with their messages, and edges of the graph, as JSON or lines of JSON.
+"""Import an export of Zep: threads with their messages, and edges of the graph, as JSON or lines of JSON.
 
 A message becomes a turn of its user and session, which is the thread. Messages of tools are left out. An edge becomes a
 fact that is valid from `valid_at` to `invalid_at`, or to `expired_at`. Ids identify both, so a changed message or edge
-replaces its earlier version. Zep's messages do not name their thread, and edges not their user. If the file has no
-field for them, the session is the name of the file, and the user that of the call.
+replaces its earlier version. Zep's messages do not name their thread, and its edges do not name their user. If the file
+has no fields for them, the session is the name of the file, and the user is the user of the call.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,8 +31,8 @@ from waylore.types.messages import Message
 
 THREAD = ("thread_id", "session_id")
 USER = ("user_id",)
-INHERITED = (*THREAD, *USER)  # fields of a thread or graph that hold for its messages and edges
-NAMES = "node_names"  # the field that gives an edge the names of the nodes in its file
+INHERITED = (*THREAD, *USER)  # fields of a thread or graph that apply to its messages and edges
+NAMES = "node_names"  # internal field of an edge with the names of the nodes in its file
 
 
 def is_zep(value: Fields) -> bool:
@@ -108,7 +108,7 @@ def _build_edge(value: Fields, frame: Document, extractor: Extractor | None) -> 
 
 
 def _find_name(value: Fields, node: str) -> str:
-    """Return the name of a node of an edge: its own field, or that of the node in the same file."""
+    """Return the name of a node of an edge: from the edge's own field, or from the node in the same file."""
     known = value.get(NAMES)
     listed = known.get(get_text(value, f"{node}_uuid"), "") if isinstance(known, Mapping) else ""
     return get_text(value, f"{node}_name") or str(listed)

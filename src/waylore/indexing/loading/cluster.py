@@ -1,9 +1,9 @@
 """Run a load on a Ray cluster, as one pipeline of Ray Data: tasks split files, actors prepare, others write.
 
-Each cell has a stage of its own that writes, with at most a given number of actors; batches for other cells pass it.
-Ray Data limits what waits between two stages. It makes an actor of a node that died again elsewhere, as often as needed
-(its default; Ray 2.64 takes no `max_restarts` any more), and does its work again. That is safe: a unit gives the same
-batches each time, and writing one twice changes nothing.
+Each cell has its own writing stage with a limited number of actors; batches for other cells pass through it. Ray Data
+limits the batches that wait between two stages. If a node dies, Ray restarts its actors elsewhere, as often as needed
+(the default; Ray 2.64 no longer takes `max_restarts`), and repeats their work. That is safe: a unit gives the same
+batches each time, and writing a batch twice changes nothing.
 """
 
 import logging
@@ -23,9 +23,9 @@ from waylore.indexing.loading.steps import prepare_unit, write_prepared
 from waylore.store.protocol import Store
 
 BLOCK_BYTES = 4_000_000  # Ray's own 128 MB of text would keep one actor busy for an hour
-MAX_TASKS = 1_000  # that split files
-DONE = -1  # the cell of an outcome, which no stage writes
-# Parts of a processor. Together they leave room on the other nodes for the actors of one that died.
+MAX_TASKS = 1_000  # tasks that split files
+DONE = -1  # cell number of an outcome, which no stage writes
+# Fractions of a processor. They leave room on the other nodes for the actors of a dead node.
 SPLIT_SHARE, PREPARE_SHARE, WRITE_SHARE = 0.25, 0.5, 0.1
 Rows: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class ClusterRunner:
     def __init__(self, job: LoadJob, *, address: str, workers: int, writers: int) -> None:
         self._job = job
         self._ray, self._data = _import_ray("ray"), _import_ray("ray.data")
-        self.can_write = writers > 1  # then this process is one of the writers
+        self.can_write = writers > 1  # then this process counts as one of the writers
         self._writers = max(1, writers - 1)
         try:
             self._ray.init(address=address, log_to_driver=False, logging_level="error", ignore_reinit_error=True)
@@ -71,7 +71,7 @@ class ClusterRunner:
         context.target_max_block_size = BLOCK_BYTES
         context.enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
-        small = replace(self._job, stored=StoredDigests())  # it is sent with each task
+        small = replace(self._job, stored=StoredDigests())  # sent with each task
         data = self._data.from_items(rows, override_num_blocks=min(len(rows), MAX_TASKS))
         data = data.flat_map(split_row, fn_kwargs={"job": small}, num_cpus=SPLIT_SHARE)
         data = self._add_actors(data, ClusterPreparer, [self._job], PREPARE_SHARE, self._workers, batch_size=1)

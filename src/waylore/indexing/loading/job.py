@@ -1,6 +1,6 @@
-"""Define what the processes of a load exchange: the job, the units of work, prepared batches and their results.
+"""Define the messages between processes of a load: the job, units of work, prepared batches and their results.
 
-A unit is some small files, or one piece of a long file. Everything here is pickled.
+A unit is several small files, or one piece of a long file. Everything here is pickled.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class LoadModels:
 
 
 class StoredDigests:
-    """Which documents of unfinished files are stored already, by id and digest: they are not embedded again.
+    """Ids and digests of stored documents whose files are unfinished: these documents are not embedded again.
 
     They are stored in an array, because a file may have millions of documents.
     """
@@ -49,11 +49,11 @@ class StoredDigests:
 
 @dataclass(frozen=True, slots=True)
 class LoadJob:
-    """What each process of a load needs: the task, how to make its models, and how to open a collection.
+    """The job of each process of a load: the task, and functions that make the models and open a collection.
 
-    A document goes to the collection that its id chooses. `cells` has the number of the cell of each collection.
-    `are_empty` says that the collections had no documents at the start. A unit has `unit_bytes` at most, unless it is a
-    longer file that cannot be split.
+    The id of a document decides its collection. `cells` has the number of the cell of each collection. `are_empty` if
+    the collections had no documents at the start. A unit has `unit_bytes` at most, unless it is a longer file that
+    cannot be split.
     """
 
     task: Task
@@ -64,7 +64,7 @@ class LoadJob:
     cells: tuple[int, ...]
     stored: StoredDigests = field(default_factory=StoredDigests)
     are_empty: bool = False
-    unit_bytes: int = 100_000  # bge-small takes about a minute for it
+    unit_bytes: int = 100_000  # bge-small takes about a minute for this
 
     def choose_collection(self, document: str) -> int:
         """Return the number of the collection of a document."""
@@ -75,7 +75,7 @@ class LoadJob:
 class Piece:
     """A file, or some rows of a long one: a small file of the same format, with the number of its first row.
 
-    `read` is the file after it was compared with the store; a whole file is compared where it is read.
+    `read` is the file after the comparison with the store; a whole file is compared by the process that reads it.
     """
 
     file: KnownFile
@@ -88,7 +88,7 @@ class Piece:
 
     @property
     def key(self) -> str:
-        """The address of the file, by which its pieces are counted."""
+        """The address of the file; pieces are counted by it."""
         return self.file.addresses[0].uri
 
     @property
@@ -130,11 +130,10 @@ class WrittenBatch:
 
 @dataclass(frozen=True, slots=True)
 class PieceDone:
-    """A piece that was prepared.
+    """The end of a prepared piece.
 
-    `file` is None if it could not be opened. `has_all` says that nothing was skipped or is provisional, and
-    `is_finished` that a batch has the fingerprint of the file. `seen` has the ids of its documents, if the collections
-    had any before.
+    `file` is None if it could not be opened. `has_all` if nothing was skipped or is provisional. `is_finished` if a
+    batch has the fingerprint of the file. `seen` has the ids of its documents if the collections had documents before.
     """
 
     key: str
@@ -154,7 +153,7 @@ class PieceDone:
 
 @dataclass(frozen=True, slots=True)
 class UnitDone:
-    """A unit that was prepared, in a number of batches; `left_out` counts the secrets of each kind in it."""
+    """The end of a prepared unit, with its number of batches; `left_out` counts the secrets of each kind in it."""
 
     unit: UnitId
     batches: int
@@ -170,7 +169,7 @@ class LoadRunner(Protocol):
 
     @property
     def can_write(self) -> bool:
-        """Whether `write` may be called while the run goes on."""
+        """Whether `write` may be called during the run."""
         ...
 
     def run(self, groups: Iterator[Sequence[KnownFile]]) -> Iterator[Outcome]:

@@ -1,7 +1,7 @@
-"""Count what was prepared and written of each file, and find the files that are complete.
+"""Count prepared and written parts of each file, and find the complete files.
 
-Outcomes arrive in any order, and one of a unit that was prepared twice may arrive twice. The ledger is only in memory:
-the store is the checkpoint of a load.
+Outcomes arrive in any order, and may arrive twice if a unit was prepared twice. The ledger is only in memory: the store
+is the checkpoint of a load.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ REMOVED = 1_024  # documents that are removed in one transaction
 
 @dataclass(slots=True)
 class UnitTally:
-    """The batches of a unit that were written, and its end, if it arrived."""
+    """The written batches of a unit, and its end if it has arrived."""
 
     written: set[int] = field(default_factory=set)
     done: UnitDone | None = None
@@ -35,14 +35,14 @@ class UnitTally:
 
 @dataclass(slots=True)
 class FileTally:
-    """The pieces of a file that are written, and the number of all if it is known."""
+    """The written pieces of a file, and the number of all pieces if known."""
 
     pieces: dict[int, PieceDone] = field(default_factory=dict)
     of_pieces: int = 0
     bytes: int = 0
 
     def add(self, piece: PieceDone) -> int:
-        """Add a piece, and return how many bytes of the file it stands for."""
+        """Add a piece, and return its number of bytes of the file."""
         self.pieces[piece.number] = piece
         if piece.is_last:
             self.of_pieces = piece.number + 1
@@ -58,7 +58,7 @@ class FileTally:
 
 @dataclass(frozen=True, slots=True)
 class FileDone:
-    """A file whose documents are all written, and the ids of those documents if the collections had any before."""
+    """A completely written file, and the ids of its documents if the collections had documents before."""
 
     file: FileRead
     is_read: bool
@@ -94,13 +94,13 @@ class LoadLedger:
             self._finish_unit(unit.done)
 
     def pop_complete(self) -> list[FileDone]:
-        """Return the files that are complete and need their fingerprints, each once."""
+        """Return the complete files that need a fingerprint, each once."""
         complete, self._complete = self._complete, []
         return complete
 
     @property
     def waiting(self) -> int:
-        """The number of complete files that need their fingerprints."""
+        """The number of complete files that need a fingerprint."""
         return len(self._complete)
 
     def _count_batch(self, written: WrittenBatch) -> None:
@@ -141,7 +141,7 @@ class LoadLedger:
 
 
 def finish_files(store: Store, files: Sequence[FileDone], author: Author, *, was_empty: bool) -> int:
-    """Write the fingerprints of complete files, and remove the documents that they no longer have; return how many."""
+    """Write the fingerprints of complete files, remove documents that they no longer have, and return their number."""
     removed = [] if was_empty else [id_ for file in files for id_ in _find_removed(store, file)]
     *first, last = [*pipeline.split_into_batches(removed, REMOVED)] or [[]]
     begun = {file.file.source.uri: file.file for file in files} if removed else {}

@@ -1,8 +1,8 @@
 """Load the files of a path or a URL into one or several collections, and report the result.
 
-The store is the checkpoint. A file that has its fingerprint is only compared; a document of any other file that is
-stored already is not embedded again. So a run that was killed continues when it is started again, from any machine,
-and nothing can disagree with what the store has.
+The store is the checkpoint. A file with a fingerprint is only compared. In other files, documents that are already
+stored are not embedded again. So a killed run continues when it is started again, from any machine, and there is no
+second record of progress that could disagree with the store.
 """
 
 import time
@@ -52,7 +52,7 @@ def load_files(
 
 
 def _list_stored(files: Iterable[KnownFile], stores: Sequence[Store]) -> Iterator[tuple[str, str]]:
-    """Yield id and digest of each stored document whose file is unfinished: a run that was killed has begun it."""
+    """Yield id and digest of each stored document whose file is unfinished, because a run was killed."""
     begun = (uri for file in files for uri, known in file.stored.items() if not known.content)
     for uri in dict.fromkeys(begun):
         for store in stores:
@@ -61,7 +61,7 @@ def _list_stored(files: Iterable[KnownFile], stores: Sequence[Store]) -> Iterato
 
 
 def _finish(ledger: LoadLedger, job: LoadJob, stores: Sequence[Store], runner: LoadRunner) -> int:
-    """Write the fingerprints of complete files to every collection; return how many documents they no longer have."""
+    """Write the fingerprints of complete files to every collection; return the number of removed documents."""
     removed = 0
     for files in pipeline.split_into_batches(ledger.pop_complete(), FINISHED_FILES):
         for number, store in enumerate(stores):

@@ -1,8 +1,8 @@
 """Run a load on the processors of one machine: processes prepare, threads of this process write.
 
-A process stops while nobody takes what it has prepared, because its pipe is full. Batches that wait for a writer are
-limited too, so the memory of a load does not depend on its length. A process that ends, as one without memory does, is
-replaced, and its unit prepared again.
+A process waits while its pipe is full of prepared batches. Batches that wait for a writer are limited too, so the
+memory of a load does not depend on its length. A process that ends, for example without memory, is replaced, and its
+unit is prepared again.
 """
 
 import subprocess  # nosec B404 (it starts our own program only)
@@ -32,7 +32,7 @@ from waylore.indexing.loading.steps import write_prepared
 from waylore.store.protocol import Store
 from waylore.system import start_child
 
-MAX_ATTEMPTS = 3  # for a unit whose process ends
+MAX_ATTEMPTS = 3  # attempts to prepare a unit whose process ends
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from waylore.indexing.loading.worker import main; main()"
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class LoadProcess:
 
 
 class MachineRunner:
-    """Prepares with processes and writes with threads, at most `writers` for each cell."""
+    """Prepares units in processes and writes in threads, at most `writers` for each cell."""
 
     can_write = True
 
@@ -148,7 +148,7 @@ class MachineRunner:
             self._processes.pop(process.connection).kill()
 
     def _replace(self, process: LoadProcess) -> None:
-        """Give the unit of a process that has ended to a new one."""
+        """Give the unit of an ended process to a new process."""
         self._processes.pop(process.connection).kill()
         id_ = get_unit_id(process.unit)
         self._attempts[id_] += 1

@@ -1,6 +1,6 @@
 """Split long files of rows, JSON Lines and Parquet, into pieces that several processes prepare.
 
-A piece is a small file of the same format with the number of its first row, so that the same reader reads it and its
+A piece is a small file of the same format with the number of its first row. So the same reader reads it, and its
 documents have the same addresses. All other files stay whole.
 """
 
@@ -23,7 +23,7 @@ Rows: TypeAlias = tuple[int, bytes]  # the number of the first row, and the byte
 
 
 def split_files(files: Sequence[KnownFile], job: LoadJob) -> Iterator[Unit]:
-    """Yield units of work: several files together, or the pieces of a long one."""
+    """Yield units of work: several small files, or a piece of a long one."""
     split = SPLITTERS.get(files[0].path.suffix.lower())
     if len(files) == 1 and split and files[0].size > job.unit_bytes:
         yield from ([piece] for piece in _split_file(files[0], split, job))
@@ -32,7 +32,7 @@ def split_files(files: Sequence[KnownFile], job: LoadJob) -> Iterator[Unit]:
 
 
 def _split_file(file: KnownFile, split: "Splitter", job: LoadJob) -> Iterator[Piece]:
-    """Yield the pieces of a file, and one with the reason if a part of it cannot be read."""
+    """Yield the pieces of a file; if a part cannot be read, also a piece with the reason."""
     whole = Piece(file)
     try:
         with fetch(whole) as path:
@@ -46,7 +46,7 @@ def _split_file(file: KnownFile, split: "Splitter", job: LoadJob) -> Iterator[Pi
 
 
 def _number_pieces(whole: Piece, found: Iterator[Rows | None]) -> Iterator[Piece]:
-    """Yield a piece for each part that is found; the whole file if it must not be split."""
+    """Yield a piece for each part of a file; the whole file if it must not be split."""
     number, skipped = 0, list[Skipped]()
     last: Piece | None = None
     for rows in catch_read_errors(whole.key, lambda: found):
@@ -92,7 +92,7 @@ def _is_conversation(line: str) -> bool:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
-        return not line.strip()  # the first row comes later: such a file stays whole
+        return not line.strip()  # the first row comes later, so the file stays whole
     return isinstance(row, dict) and is_message(row)
 
 

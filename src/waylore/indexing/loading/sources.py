@@ -1,7 +1,7 @@
-"""Find the files of a source, a path or a URL that fsspec opens, and fetch them to where they are read.
+"""Find the files of a source, a path or a URL that fsspec opens, and fetch them for their reader.
 
-A file of a bucket is known by the version that its server reports, such as an ETag, and is not fetched again while
-that stays the same. Without one, its bytes are fetched and hashed.
+A file of a bucket has a version that its server reports, such as an ETag, and is not fetched again while the version
+stays the same. Without a version, its bytes are fetched and hashed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from waylore.indexing.files.task import Task
 from waylore.indexing.loading.job import Piece
 from waylore.store.protocol import Store
 
-UNIT_FILES = 64  # that are prepared together, at most
+UNIT_FILES = 64  # maximum number of files that are prepared together
 URL_PLACE = "url"  # place of addresses that are URLs; stored in fingerprints, so the value stays
-_VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "Digest")  # how file systems name the version of a file
+_VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "Digest")  # names of a file's version in file systems
 
 
 @dataclass(slots=True)
 class FoundFiles:
-    """The files of a source: paths with their sizes, or URLs with what their server says about them."""
+    """The files of a source: paths with their sizes, or URLs with the details of their server."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
     urls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def look_up(found: FoundFiles, stores: Sequence[Store], task: Task) -> Iterator[
 
 
 def group_files(files: Iterable[KnownFile], max_bytes: int) -> Iterator[list[KnownFile]]:
-    """Yield files in groups that are prepared together: several small ones, or a long one alone."""
+    """Yield files in groups that are prepared together: several small files, or a single long one."""
     group, size = list[KnownFile](), 0
     for file in files:
         if group and (size + file.size > max_bytes or len(group) >= UNIT_FILES):
@@ -137,7 +137,7 @@ def group_files(files: Iterable[KnownFile], max_bytes: int) -> Iterator[list[Kno
 
 @contextmanager
 def fetch(piece: Piece) -> Iterator[Path]:
-    """Return the path of a file, or of a copy of it or of its piece for as long as the context lasts."""
+    """Yield the path of a file, or of a temporary copy of it or of its piece."""
     if not piece.file.url and not piece.content:
         yield piece.file.path
         return
@@ -151,7 +151,7 @@ def fetch(piece: Piece) -> Iterator[Path]:
 
 
 def _download(url: str, to: Path) -> None:
-    """Copy a file of a URL. Raise OSError if that fails, whatever the library of its server raises."""
+    """Copy a file of a URL. Raise OSError for any error of the library."""
     system, path = _open_system(url)
     try:
         system.get_file(path, str(to))

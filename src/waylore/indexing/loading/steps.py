@@ -1,7 +1,7 @@
-"""The two steps of a load: prepare a unit of files, which runs anywhere and uses no store, and write what it gave.
+"""The two steps of a load: prepare a unit of files, anywhere and without a store, and write its batches.
 
 Both use the functions of `waylore add` (`files.prepare`, `files.write`). A unit gives the same batches each time, and
-writing a batch twice changes nothing, so a process may be killed at any time and its unit be given to another one.
+writing a batch twice changes nothing. So a process may be killed at any time and its unit be given to another process.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ from waylore.types.results import add_counts
 
 @dataclass(slots=True)
 class PieceTally:
-    """What preparing a piece has found so far."""
+    """The results of preparing a piece so far."""
 
     piece: Piece
     file: FileRead | None = None
@@ -81,7 +81,7 @@ def prepare_unit(unit: Unit, job: LoadJob, models: LoadModels) -> Iterator[Prepa
     number = 0
     for collection, batch in _make_batches(parts, files, job):
         if not job.are_empty or len(job.collections) > 1:
-            batch.files_read = []  # documents elsewhere decide when the file is complete
+            batch.files_read = []  # documents in other units decide when the file is complete
         _finish_files(batch, number, tallies)
         changed = [each for each in batch.documents if not job.stored.has(each)]
         batch.documents = pipeline.embed_documents(changed, models.embedder) if models.embedder else changed
@@ -120,7 +120,7 @@ def _prepare_piece(
     found = split_source(file.source, job.task.template, sieve, committed, lambda: None)
     for indexed, is_provisional in _extract(_keep_documents(found, tally), models):
         tally.is_provisional |= is_provisional
-        former = file.list_former_ids(indexed.document.uri) if len(job.collections) == 1 else []  # may be elsewhere
+        former = file.list_former_ids(indexed.document.uri) if len(job.collections) == 1 else []  # else in other units
         tally.seen += [indexed.document.id, *former]
         tally.is_read = True
         yield from admit_documents(job.task.author, [indexed])
@@ -167,7 +167,7 @@ def _make_batch(files: dict[str, FileRead], documents: list[IndexedDocument]) ->
 
 
 def _finish_files(batch: Batch, number: int, tallies: Iterable[PieceTally]) -> None:
-    """Leave those files in a batch that have all their documents in it: batches are written in any order."""
+    """Keep only files in a batch that have all documents in it, because batches are written in any order."""
     ends = {file.source.uri for file in batch.files_read}
     for tally in tallies:
         uri = tally.file.source.uri if tally.file else ""

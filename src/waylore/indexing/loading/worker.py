@@ -1,7 +1,7 @@
-"""Prepare units in a process of its own: the program of the processes that `loading.machine` starts.
+"""Prepare units in a separate process: this is the program of the processes that `loading.machine` starts.
 
-The process holds the models. It has no store: another process writes what it sends. It ends when its parent does,
-because it can neither read nor write then.
+The process holds the models. It has no store: another process writes its batches. It ends when its parent ends, because
+it can then neither read nor write.
 """
 
 import signal
@@ -15,7 +15,7 @@ from waylore.indexing.loading.steps import prepare_unit
 
 def main() -> None:
     """Prepare the units that arrive on the connection whose number is the first argument; the job comes first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     try:
         job, unit = connection.recv(), connection.recv()  # before the models: all processes load theirs at once

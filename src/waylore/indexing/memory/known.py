@@ -1,9 +1,9 @@
 """Find the known sentences of a text with a table of hashes, in time linear in the text and the known passages.
 
-A unit is a run of words that equals whole sentences of one known passage: as few sentences as have MIN_RUN_WORDS
-words, or these with shorter ones behind them. Every longer repetition is a sequence of units, so only units are
-stored. Words that introduce a repetition ("as you told me") may stand between units. `memory.repeats` decides what
-happens with new and known sentences.
+A unit is a run of words that equals whole sentences of one known passage: the fewest sentences that have MIN_RUN_WORDS
+words together, or these with shorter sentences after them. Every longer repetition is a sequence of units, so only
+units are stored. Words that introduce a repetition ("as you told me") may stand between units. `memory.repeats` decides
+what happens with new and known sentences.
 """
 
 import secrets
@@ -15,10 +15,10 @@ from itertools import accumulate
 from waylore.indexing.memory.wording import LEAD_IN, REPORTING, Wording, split_wordings
 
 MIN_RUN_WORDS = 3  # shorter repetitions within a longer text are not recognised
-MIN_COMPARISONS = 10_000  # with the known units, for a text of any length
-COMPARISONS_PER_WORD = 4  # further ones; only a text that is made for it needs more, and its beginning counts as new
+MIN_COMPARISONS = 10_000  # comparisons with known units, for a text of any length
+COMPARISONS_PER_WORD = 4  # further comparisons; only a malicious text needs more, and its beginning counts as new
 _MODULUS = 2**61 - 1
-_BASE = secrets.randbelow(_MODULUS - 2**60) + 2**60  # secret, so that no caller can choose words with equal hashes
+_BASE = secrets.randbelow(_MODULUS - 2**60) + 2**60  # secret, so that no caller can construct words with equal hashes
 _NO_WAY = (-1,) * 6
 
 
@@ -35,7 +35,7 @@ class KnownPassage:
 def mark_known(
     wordings: Sequence[Wording], known: Sequence[KnownPassage]
 ) -> tuple[list[bool], tuple[KnownPassage, ...]]:
-    """Return whether each wording is known, and the passages that the known ones repeat, in order of the text."""
+    """Return whether each wording is known, and the repeated passages, in order of the text."""
     words = [word for wording in wordings for word in wording.words]
     ends = list(accumulate(len(wording.words) for wording in wordings))
     ways = _Ways(words, frozenset(ends), _UnitTable(known, min(MIN_RUN_WORDS, len(words))))
@@ -50,7 +50,7 @@ def mark_known(
 
 
 class _HashedWords:
-    """Words with the sums that give the hash of any run of them in constant time."""
+    """Words with prefix sums, which give the hash of any run of words in constant time."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._sums = list(accumulate(words, _add_word, initial=0))
@@ -81,15 +81,15 @@ class _UnitTable:
         self._lengths = {first: sorted(all_, reverse=True) for first, all_ in lengths.items()}
 
     def list_lengths(self, words: Sequence[str], start: int) -> Sequence[int]:
-        """Return the lengths, longest first, of the units that may begin at a place of a text."""
+        """Return the lengths of the units that may begin at a place of a text, longest first."""
         return self._lengths.get(tuple(words[start : start + self._min_words]), ())
 
     def has_unit(self, unit: int) -> bool:
-        """Return whether a hash is that of a unit."""
+        """Return whether a hash belongs to a unit."""
         return unit in self._passages
 
     def choose_passages(self, units: Sequence[int]) -> list[int]:
-        """Return the numbers of passages that have all of these units: those with most of them, as few as possible."""
+        """Return the numbers of passages that together have all of these units: few passages with most units first."""
         distinct = list(dict.fromkeys(units))
         counts = Counter(number for unit in distinct for number in self._passages[unit])
         ranks = {number: rank for rank, number in enumerate(sorted(counts, key=lambda n: (-counts[n], n)))}
@@ -108,11 +108,11 @@ def _list_units(lengths: Sequence[int], min_words: int) -> Iterator[tuple[int, i
 
 
 class _Ways:
-    """How far units and introductory words lead from each place of a text, computed once from its end.
+    """The reach of units and introductory words from each place of a text, computed once from its end.
 
-    The state of a way is twice the kind of its introductory words (0 none, 1 none that reports, 2 some that
-    report), plus 1 if it has a unit. A way may end after a sentence if it has a unit and its introductory words,
-    if it has any, report.
+    The state of a way is twice the kind of its introductory words (0: none, 1: without reporting words, 2: with
+    reporting words), plus 1 if it has a unit. A way may end after a sentence if it has a unit, and reporting words if
+    it has introductory words.
     """
 
     def __init__(self, words: Sequence[str], ends: frozenset[int], table: _UnitTable) -> None:
@@ -126,7 +126,7 @@ class _Ways:
             self._furthest[at] = tuple(map(max, own, *steps)) if steps else own
 
     def _list_steps(self, at: int) -> Iterator[tuple[int, ...]]:
-        """Yield for each step from a place how far it leads, by the state before it."""
+        """Yield the reach of each step from a place, by the state before the step."""
         for end, _ in self._find_units(at):
             _, one, _, three, _, five = self._furthest[end]
             yield one, one, three, three, five, five

@@ -1,11 +1,11 @@
 """Deduplicate memories: a text that only repeats stored sentences adds no rows.
 
-A text is split into wordings (`memory.wording`). A wording is known if a stored passage has the same words,
-apart from case, white space, punctuation, articles and the decoration of quoted results: bullets, quotation
-marks, citations, headings, "as you told me". A different number, name, negation or order of words makes it
-new, because a repetition that is stored does less harm than a correction that is lost. `split_new_from_known`
-decides and reads only its arguments; `find_known_passages` queries the store with a bounded number of
-searches. The only model that is called is the embedder, and synonyms are not recognised.
+A text is split into wordings (`memory.wording`). A wording is known if a stored passage has the same words, apart from
+case, white space, punctuation, articles and the decoration of quoted results: bullets, quotation marks, citations,
+headings, "as you told me". A different number, name, negation or order of words makes it new, because a stored
+repetition does less harm than a lost correction. `split_new_from_known` decides and reads only its arguments;
+`find_known_passages` queries the store with a bounded number of searches. Only the embedder is called, and synonyms are
+not recognised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,15 +24,15 @@ from waylore.types.identity import document_id
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Metadata, NewFact
 from waylore.types.search import Filter
 
-CONVERSATION = "conversation"  # the least trusted source
+CONVERSATION = "conversation"  # least trusted source
 MAX_SEARCHES = 12  # keyword searches for one text
-SEARCH_LIMIT = 20  # passages from each search
+SEARCH_LIMIT = 20  # passages of each search
 REMARK_WORDS = 6  # a new sentence with fewer words may refer to its neighbour: "That is not true."
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySplit:
-    """The new part of a text (all, some sentences, or nothing), and the passages that have the rest."""
+    """The new part of a text (all, some sentences, or nothing), and the passages that contain the rest."""
 
     new: str
     recalled: tuple[KnownPassage, ...] = ()
@@ -62,7 +62,7 @@ def _is_introduction(wording: Wording, titles: set[tuple[str, ...]]) -> bool:
 
 
 def _add_neighbours(wordings: Sequence[Wording], is_new: Sequence[bool]) -> list[bool]:
-    """Return what to store: the new wordings, and the neighbours that a short remark may refer to."""
+    """Return the wordings to store: the new ones, and the neighbours that a short remark may refer to."""
     is_remark = [new and len(s.words) < REMARK_WORDS for s, new in zip(wordings, is_new, strict=True)]
     around = [False, *is_remark, False]
     return [new or before or after for new, before, after in zip(is_new, around, around[2:], strict=False)]
@@ -96,7 +96,7 @@ def _group_sentences(text: str) -> Iterator[str]:
 
 
 def _select_similar(document: Document) -> Filter:
-    """Return a filter for documents that a document may repeat: of the same readers, and of the same session or day."""
+    """Return a filter for documents that a document may repeat: with the same readers, and the same session or day."""
     similar = Filter(document.labels, document.metadata, document.user, document.agent, document.session)
     if document.session or not document.at:
         return similar
@@ -110,7 +110,7 @@ def _has_same_readers(existing: Document, new: Document) -> bool:
 
 
 def outlasts(existing: Document, new: Document) -> bool:
-    """Return whether a stored document expires no earlier than a new one, so that it can stand for it."""
+    """Return whether a stored document can replace a new one because it expires no earlier."""
     return existing.expires is None or (new.expires is not None and existing.expires >= new.expires)
 
 
@@ -194,7 +194,7 @@ def _find_assertions(store: Store, indexed: Sequence[IndexedDocument]) -> dict[s
 def _find_ended(
     store: Store, known: Sequence[tuple[IndexedDocument, Document]], single_valued: Sequence[str]
 ) -> set[str]:
-    """Return the ids of documents whose fact is said again after another object of its subject was stated."""
+    """Return the ids of documents whose fact is stated again after its subject had another object."""
     ended: set[str] = set()
     for labels, user in {(new.document.labels, new.document.user) for new, _ in known}:
         again = [(new, was) for new, was in known if (new.document.labels, new.document.user) == (labels, user)]
@@ -216,7 +216,7 @@ def _is_ended(was: Document, newest: Fact | None, again: IndexedDocument) -> boo
 def _find_existing(
     new: IndexedDocument, own: IndexedDocument | None, others: dict[str, tuple[Fact, Document]]
 ) -> Document | None:
-    """Return the document that states the fact already, or None if it is new.
+    """Return the document that already states the fact, or None if the fact is new.
 
     Only facts from conversations may be repeated in other words: an edit changes the words on purpose.
     """
@@ -235,13 +235,13 @@ def _find_existing(
 
 
 def _set_time(indexed: IndexedDocument, at: datetime | None) -> IndexedDocument:
-    """Return a document of a fact as if it was said at another time."""
+    """Return a document of a fact with another time of its statement."""
     passages = tuple(replace(passage, at=at) for passage in indexed.passages)
     return replace(indexed, document=replace(indexed.document, at=at), passages=passages)
 
 
 def _is_restated(own: IndexedDocument, other: IndexedDocument) -> bool:
-    """Return whether a stated fact differs only in case, punctuation or fillers of its statement."""
+    """Return whether two statements of a fact differ only in case, punctuation or fillers."""
     (old,), (new,) = own.facts, other.facts
     types = {e.id: e.type for e in own.entities}
     return (

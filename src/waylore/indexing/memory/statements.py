@@ -1,8 +1,8 @@
-"""Find what people state of themselves and of others in a turn: where they live and work, whom they know, what ended.
+"""Find facts that people state about themselves and others in a turn: homes, work, acquaintances, and their ends.
 
-The patterns are data (`statements.toml`). "I" and "my" are the speaker's. A relative is a person of their own: "my
-sister Anna" is `Anna (sister of mara)`, so two people of one name stay two. What is asked, wished or only for a while
-states nothing. A sentence that denies a relation gives a fact whose predicate begins with "not". No model is called.
+The patterns are data (`statements.toml`). "I" and "my" are the speaker's. A relative gets a separate name: "my sister
+Anna" is `Anna (sister of mara)`, so two people with one name stay apart. Questions, wishes and temporary states give no
+facts. A sentence that denies a relation gives a fact whose predicate begins with "not". No model is called.
 """
 
 import re
@@ -19,7 +19,7 @@ from waylore.spans import find_spans
 from waylore.types.knowledge import NewFact
 
 CONFIDENCE = 0.8
-MAX_CHARACTERS = 4_000  # of a turn; a longer one is a text that was pasted
+MAX_CHARACTERS = 4_000  # maximum length of a turn; a longer one is pasted text
 _SENTENCE = re.compile(r"(?<=[.!?;])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)\s+|\n+")
 _CLAUSE = re.compile(r",? (?:and|but|so) (?=(?:I|we|my|our|he|she)\b)|: |, (?=(?:and |but )?(?:I|we|my|our)\b)")
 _TITLE = r"(?:(?:Dr|Prof|Mr|Mrs|Ms)\.? )?"
@@ -39,7 +39,7 @@ _NOT_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A way to state a relation: its name, whether it denies it, whether it swaps the ends, its object, a pattern."""
+    """A pattern that states a relation, with the relation's name, denial, swap of the ends, and object."""
 
     relation: str
     denies: bool
@@ -50,7 +50,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The patterns of a language: statements, and words that deny, correct, limit or doubt what a sentence says.
+    """The patterns of a language: statements, and words that deny, correct, limit or doubt a sentence.
 
     A clause without a word of `hint` states nothing.
     """
@@ -65,7 +65,7 @@ class Grammar:
 
 
 def find_statements(text: str, speaker: str, said: datetime) -> Extraction:
-    """Return the facts that a turn of a speaker states, and the bare names of the people in them as aliases."""
+    """Return the facts that a turn of a speaker states, with the bare names of people as aliases."""
     facts: dict[tuple[str, str, str], NewFact] = {}
     last = ""
     for sentence in _SENTENCE.split(_write_out(text[:MAX_CHARACTERS])):
@@ -83,13 +83,13 @@ def _write_out(text: str) -> str:
 
 
 def corrects(text: str) -> bool:
-    """Return whether a turn corrects what was said before."""
+    """Return whether a turn corrects an earlier statement."""
     return load_grammar().correction.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Who speaks and when, and the person of whom the last statement was."""
+    """The speaker and the time, and the person of the last statement."""
 
     speaker: str
     said: datetime
@@ -137,7 +137,7 @@ def _make_fact(
 
 
 def _find_beginning(sentence: str, said: datetime) -> datetime | None:
-    """Return the first day of the time that follows "since", "from" or "as of"."""
+    """Return the first day of the expression of time after "since", "from" or "as of"."""
     found = re.search(r"\b(?:since|as of|from|starting)\b", sentence, re.IGNORECASE)
     spans = find_spans(sentence[found.start() :], said) if found else ()
     return datetime(spans[0].first.year, spans[0].first.month, spans[0].first.day, tzinfo=UTC) if spans else None
@@ -165,7 +165,7 @@ def _name_relative(found: re.Match[str], frame: Frame) -> str:
 
 
 def _name_relatives(clause: str, grammar: Grammar, frame: Frame) -> Iterator[NewFact]:
-    """Yield that a person who is named as a relative is one."""
+    """Yield a fact for each person who is named as a relative."""
     for found in grammar.kin.finditer(clause.replace("’", "'")):
         if found["named"]:
             subject, owner = _name_relative(found, frame), found["owner"]

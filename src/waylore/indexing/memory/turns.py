@@ -1,8 +1,9 @@
-"""Turn messages into documents, one for each turn, and store those that are new.
+"""Turn messages into documents, one for each turn, and store the new ones.
 
-The identity of a turn is its scope and the id of the message, else its role, speaker, text and how often that text was
-in the call before. So a transcript that is added again changes nothing. Without a session, the day takes its place. A
-turn keeps its text without the name of its speaker. Its position grows with its time: adding one reads no other turn.
+The identity of a turn is its scope and the id of the message. Without an id, it is its role, speaker, text and the
+number of earlier occurrences of the text in the call. So adding a transcript again changes nothing. Without a session,
+the day takes its place. The text of a turn is stored without the name of its speaker. Its position grows with its time,
+so adding a turn reads no other turn.
 """
 
 from collections import Counter
@@ -26,12 +27,12 @@ from waylore.types.messages import Message
 from waylore.types.results import RememberReport
 from waylore.types.search import Filter
 
-BATCH_TURNS = 256  # in one transaction
+BATCH_TURNS = 256  # turns in one transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message with the document that it becomes; `position` is its place in the session, `said` its local time."""
+    """A message with its document; `position` is its place in the session, `said` its local time."""
 
     message: Message
     document: Document
@@ -40,12 +41,12 @@ class Turn:
 
     @property
     def speaker(self) -> str:
-        """Who says it."""
+        """The speaker of the turn."""
         return pipeline.get_speaker(self.document, self.message)
 
     @property
     def person(self) -> str:
-        """Whom "user" means: the speaker, or the user to whom an agent speaks."""
+        """The person that "user" means: the speaker, or the user to whom an agent speaks."""
         return self.speaker if self.message.role == "user" else self.document.user or USER_NAME
 
 
@@ -58,7 +59,7 @@ def remember_turns(
     *,
     author: Author,
 ) -> RememberReport:
-    """Store the turns that are new, the last one with the given facts, and report them."""
+    """Store the new turns, the last one with the given facts, and report them."""
     report = RememberReport()
     for batch in pipeline.split_into_batches(turns, BATCH_TURNS):
         known = store.documents([turn.document.id for turn in batch], where=Filter(user=batch[0].document.user))
@@ -74,7 +75,7 @@ def remember_turns(
 
 
 def make_turns(messages: Sequence[Message], frame: Document, now: datetime) -> list[Turn]:
-    """Return the turns of messages. A message without a time was said at that of the one before, else of the call.
+    """Return the turns of messages. A message without a time has the time of the previous one, else of the call.
 
     Days that a message names without a date, such as "yesterday", are days in the timezone of `now`.
     """
@@ -106,7 +107,7 @@ def _index_turn(
 
 
 def read_statements(store: Store, turns: Sequence[Turn]) -> dict[str, Extraction]:
-    """Return what turns of people state, by the id of the document, with names and beginnings that the store knows."""
+    """Return the facts that people state in turns, by document id, with names and beginnings from the store."""
     found = {turn.document.id: _find_statements(turn) for turn in turns if turn.message.role == "user"}
     spoken = [(turn, found[turn.document.id]) for turn in turns if turn.document.id in found]
     named = _resolve_names(store, [(turn, stated) for turn, stated in spoken if stated.facts])
@@ -119,7 +120,7 @@ def _find_statements(turn: Turn) -> Extraction:
 
 
 def _resolve_names(store: Store, spoken: Sequence[tuple[Turn, Extraction]]) -> list[tuple[Turn, Extraction]]:
-    """Return statements in which a bare name is the one person of that name whom the user has spoken of."""
+    """Resolve bare names in statements to the only person with this name of whom the user has spoken."""
     described: dict[str, set[str]] = {}
     for _, stated in spoken:
         for name, (bare, *_) in stated.aliases.items():
@@ -139,7 +140,7 @@ def _rename(fact: NewFact, only: Mapping[str, str]) -> NewFact:
 
 
 def _resolve_corrections(store: Store, spoken: Sequence[tuple[Turn, Extraction]]) -> dict[str, Extraction]:
-    """Return statements by document; those of a correction begin when what they correct began."""
+    """Return statements by document; a correction begins when the corrected fact began."""
     began: dict[tuple[str, str], datetime] = {}
     resolved: dict[str, Extraction] = {}
     for turn, stated in spoken:
@@ -153,7 +154,7 @@ def _resolve_corrections(store: Store, spoken: Sequence[tuple[Turn, Extraction]]
 
 
 def _read_beginnings(store: Store, turn: Turn, facts: Sequence[NewFact]) -> dict[tuple[str, str], datetime]:
-    """Return when the newest stored assertions of the same subjects and relations began."""
+    """Return the beginnings of the newest stored assertions of the same subjects and relations."""
     subjects, predicates = {entity_id(fact.subject) for fact in facts}, {fact.predicate for fact in facts}
     where = _select_same_readers(turn)
     told = store.assertions_of_entities(sorted(subjects), predicates=sorted(predicates), newest=1, where=where)
@@ -165,14 +166,14 @@ def _get_series(fact: NewFact) -> tuple[str, str]:
 
 
 def _select_same_readers(turn: Turn) -> Filter:
-    """Return a filter for what the readers of a turn may see. All turns of a call have the same readers."""
+    """Return a filter for documents that the readers of a turn may see. All turns of a call have the same readers."""
     return Filter(turn.document.labels, user=turn.document.user)
 
 
 def _resolve_user(fact: NewFact, turn: Turn) -> NewFact:
-    """Return a fact with the name of the person where it says "user", marked as own if that person said it.
+    """Replace "user" in a fact by the name of the person, and mark the fact as own if that person said it.
 
-    A predicate that denies a relation in other words, such as `stopped_playing`, denies it.
+    A predicate that denies a relation in other words, such as `stopped_playing`, gets its denying form.
     """
     subject, object_ = (turn.person if normalise(name) == USER_NAME else name for name in (fact.subject, fact.object))
     is_own = turn.message.role == "user" and normalise(subject) == normalise(turn.speaker)

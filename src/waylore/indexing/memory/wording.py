@@ -1,9 +1,9 @@
 """Split a text into wordings: sentences, list items and headings with the words that count in a comparison.
 
-Case, white space, punctuation, articles and contractions do not count. Neither does the decoration of a quoted
-text: bullets, list numbers, quotation marks, citations, fences, and the headings and block that
-`retrieval.context` writes. Parts that change the meaning do count: numbers with their signs, units and symbols,
-the order of the words, the question mark. The module knows no grammar and compares nothing; `memory.repeats` does.
+Case, white space, punctuation, articles and contractions are ignored, and also the decoration of quoted text: bullets,
+list numbers, quotation marks, citations, fences, and the headings and block that `retrieval.context` writes. Parts that
+change the meaning are compared: numbers with their signs, units and symbols, the order of the words, the question mark.
+The module knows no grammar and compares nothing; `memory.repeats` does.
 """
 
 import re
@@ -16,7 +16,7 @@ from waylore.fence import remove_fences
 from waylore.text import split_units
 
 FILLERS = frozenset("a an the that also please indeed actually ein eine der das le la les un une el los las".split())
-# Words that mark the following text as recalled, or acknowledge it. None denies, doubts, names or counts.
+# Words that mark the following text as recalled, or acknowledge it. No word here denies, doubts, names or counts.
 REPORTING = frozenset(
     """according memory memories notes note noted remember remembered recall recalled here search results result
     context told said mentioned stored saved reminder passages facts sources ok okay yes sure thanks thank
@@ -73,14 +73,14 @@ class Wording:
 
 
 def split_wordings(text: str) -> list[Wording]:
-    """Return the wordings of a text, in order; those without words are left out."""
+    """Return the wordings of a text in order, without empty ones."""
     sentences = (sentence for part in _split_parts(text) for sentence in _split_sentences(part))
     wordings = (Wording(sentence, get_words(sentence)) for sentence in sentences)
     return [wording for wording in wordings if wording.words]
 
 
 def get_words(statement: str) -> tuple[str, ...]:
-    """Return the words of a statement that another statement must share to say the same."""
+    """Return the words of a statement that an equivalent statement must share."""
     folded = unicodedata.normalize("NFKC", statement.replace("’", "'")).casefold()
     for pattern, spelt_out in _CONTRACTIONS:
         folded = pattern.sub(spelt_out, folded)
@@ -97,7 +97,7 @@ def _is_meaningful(token: str) -> bool:
 
 
 def _is_filler(token: str, at: int, count: int, capitals: int) -> bool:
-    """Return whether a token is an article; the last word and a letter that is a name (vitamin A) are not."""
+    """Return whether a token is an article. The last word, and a letter as a name (vitamin A), are not articles."""
     is_name = token == "a" and at > 0 and capitals > 0  # noqa: S105 # nosec B105
     return token in FILLERS and at + 1 < count and not is_name
 

@@ -1,8 +1,8 @@
 """Read JSON: conversations in OpenAI's message format; `data` reads any other JSON file.
 
- A conversation is a list of messages, or an object with `messages`. Each message becomes a turn, `role:
-content`. Only the text parts of a content are read, and a tool call is written as its name and arguments. The
-module does not find out which people the roles stand for.
+A conversation is a list of messages, or an object with `messages`. Each message becomes a turn, `role: content`. Only
+the text parts of a content are read, and a tool call is written as its name and arguments. The module does not find
+the people behind the roles.
 """
 
 import json
@@ -15,7 +15,7 @@ from waylore.indexing.readers.data import read_value
 
 
 def read_json(source: Source) -> Iterator[Reading]:
-    """Read a JSON file as a conversation if it is one, else as fields."""
+    """Read a JSON file as a conversation if possible, else as fields."""
     text = decode_text(source.read_bytes(), source.limits)
     try:
         value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)

@@ -1,8 +1,7 @@
 """Read source code: one block for each definition, with offsets into the file.
 
- Python is parsed with `ast`. Other languages, and Python that does not parse, are matched by patterns of
-definitions. The title of a Python module is the name by which others import it. The module extracts no imports
-and no names: `extractors.structure` does.
+Python is parsed with `ast`. Other languages, and Python that does not parse, are matched by patterns of definitions.
+The title of a Python module is its import name. `extractors.structure` extracts imports and names.
 """
 
 import ast
@@ -40,7 +39,7 @@ def read_code(source: Source) -> Iterator[Reading]:
 
 
 def _get_module_name(path: Path) -> str:
-    """Return the import name of a module of a package; the file name outside of packages."""
+    """Return the import name of a module of a package; outside of packages, the file name."""
     names = [] if path.stem == "__init__" else [path.stem]
     folder = path.resolve().parent
     while (folder / "__init__.py").is_file():
@@ -54,7 +53,7 @@ def _parse(text: str) -> ast.Module | None:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the file's own syntax warnings do not concern the caller
+            warnings.simplefilter("ignore")  # syntax warnings of the file do not concern the caller
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

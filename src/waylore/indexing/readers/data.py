@@ -1,8 +1,9 @@
 """Read YAML, TOML and JSON as structure: every value is a field under the path of its keys.
 
-An entry of a list is a section that begins with its name, so that its values are not cut from it. So is an entry of a
-mapping whose values are mappings with a key in common. A field is about its entry. The text is that of the
-fields. Comments of YAML and TOML are paragraphs. A file that cannot be parsed, or has too many values, is read as text.
+An entry of a list is a section that begins with its name, so that its values stay with it. An entry of a mapping is
+such a section too if all values of the mapping are mappings with a common key. A field is about its entry. The text of
+the document is the text of its fields. Comments of YAML and TOML are paragraphs. A file that cannot be parsed, or has
+too many values, is read as text.
 """
 
 import re
@@ -24,7 +25,7 @@ _NAMES = ("name", "title", "id", "label", "term", "word", "slug", "key")
 _OWN_NAMES = ("name", "title")
 _NAME_ENDS = ("name", "title", "id")
 _MAX_NAME = 100
-_REPEAT_PATH = 400  # characters after which a heading names the whole path again: less than half a passage
+_REPEAT_PATH = 400  # a heading repeats the whole path after this many characters, less than half a passage
 _COMMENT = re.compile(r"^[ \t]*#[ \t]?(.*)$", re.MULTILINE)
 _TOML_KEY = re.compile(r"[\s\[]*([\w.\"'-]+)")
 
@@ -66,7 +67,7 @@ def build_reading(
     comments: list[tuple[int, str]],
     above: dict[str, deque[str]] | None = None,
 ) -> Reading:
-    """Return the fields of a file; `comments` have offsets, those in `above` belong to the key below them."""
+    """Return the fields of a file. `comments` have offsets; comments in `above` belong to the key below them."""
     writer = _FieldWriter(source.limits.blocks, deque(comments), above or {})
     for node in documents:
         writer.add_node("", node, ())
@@ -79,7 +80,7 @@ def build_reading(
 
 
 def _name_data(source: Source) -> str:
-    """Return the name of a file with its suffix, because there is often a page of the same name."""
+    """Return the name of a file with its suffix, because there is often a page with the same name."""
     return name_file(source) + PurePosixPath(source.uri).suffix
 
 
@@ -103,7 +104,7 @@ class _FieldWriter(TextWriter):
         super().__init__(max_blocks)
         self._comments, self._above = comments, above
         self._since_path = 0
-        self._entry = ""  # that the next fields are about
+        self._entry = ""  # entry of the next fields
 
     def add_node(self, key: str, node: Node, path: tuple[str, ...]) -> None:
         """Add a node under its key, and everything below it."""
@@ -147,7 +148,7 @@ class _FieldWriter(TextWriter):
 
     @contextmanager
     def _begin_entry(self, name: str) -> Iterator[None]:
-        """Make the fields that are added in the context belong to an entry."""
+        """Let the fields that are added in the context belong to an entry."""
         outer, self._entry = self._entry, name
         yield
         self._entry = outer
@@ -155,7 +156,7 @@ class _FieldWriter(TextWriter):
     def _add_entry(self, node: Mapping, path: tuple[str, ...], relation: str) -> None:
         """Add an entry of a list: its name is a heading, its other values are fields below.
 
-        `relation` is the key of the list, by which the entry belongs to the one around it.
+        `relation` is the key of the list; it relates the entry to the entry around it.
         """
         named = find_name(node)
         if named is None:
@@ -206,26 +207,26 @@ class _FieldWriter(TextWriter):
         self._skip_comments(values)
 
     def _skip_comments(self, values: list[Scalar]) -> None:
-        """Drop what looks like a comment inside of values, such as a script of several lines."""
+        """Drop text inside of values that looks like a comment, such as in a script of several lines."""
         for value in values:
             while self._comments and value.start <= self._comments[0][0] < value.end:
                 self._comments.popleft()
 
 
 def has_keyed_entries(node: Mapping) -> bool:
-    """Return whether all values of a mapping are mappings, and two of them have a key in common."""
+    """Return whether all values of a mapping are mappings, and two of them have a common key."""
     entries = [value for _, value in node.pairs if isinstance(value, Mapping)]
     keys = Counter(key for entry in entries for key in {key.text for key, _ in entry.pairs})
     return len(entries) == len(node.pairs) and max(keys.values(), default=0) > 1
 
 
 def has_own_name(node: Mapping) -> bool:
-    """Return whether a mapping says its name."""
+    """Return whether a mapping has a field with its name."""
     return any(key.text.lower() in _OWN_NAMES and isinstance(value, Scalar) for key, value in node.pairs)
 
 
 def find_name(node: Mapping) -> tuple[Scalar, Scalar] | None:
-    """Return the key and the value that name an entry: its name, title or id, else its first value if it is short."""
+    """Return the key and the value of an entry's name: its name, title or id, else its first value if short."""
     scalars = [(key, value) for key, value in node.pairs if isinstance(value, Scalar) and is_name(value.text)]
     keyed = {key.text.lower(): (key, value) for key, value in reversed(scalars)}
     for name in _NAMES:
@@ -236,7 +237,7 @@ def find_name(node: Mapping) -> tuple[Scalar, Scalar] | None:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a value is short enough for a name, and in one line."""
+    """Return whether a value can be a name: short, and on one line."""
     bare = text.strip()
     return 0 < len(bare) <= _MAX_NAME and "\n" not in bare
 

@@ -1,7 +1,7 @@
 """Read e-mail with Python's `email` and `mailbox`: header fields and the text of each message.
 
-The plain text of a message is read, or its HTML if it has no other. Attachments are not read. A message of an mbox
-file is a document of its own, with its `Message-ID` in its address, so that it stays if other messages are removed.
+The plain text of a message is read, or its HTML if it has no plain text. Attachments are not read. Each message of an
+mbox file is a document with its `Message-ID` in the address, so it stays if other messages are removed.
 """
 
 import email

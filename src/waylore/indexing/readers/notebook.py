@@ -16,7 +16,7 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def read_notebook(source: Source) -> Iterator[Reading]:
-    """Read a notebook as one document; its text is that of its cells, as Markdown."""
+    """Read a notebook as one document; its text consists of its cells, as Markdown."""
     text = decode_text(source.read_bytes(), source.limits)
     try:
         notebook = json.loads(text)
@@ -31,7 +31,7 @@ def read_notebook(source: Source) -> Iterator[Reading]:
 
 
 def _format_cell(cell: dict[str, Any]) -> str:
-    """Return the text of a cell: code between fences that are longer than any inside."""
+    """Return the text of a cell: code is put between fences that are longer than any fence inside."""
     written = cell.get("source")
     parts = written if isinstance(written, list) else [written]
     text = "".join(part for part in parts if isinstance(part, str)).strip("\n")

@@ -8,7 +8,7 @@ from typing import Any
 from waylore.indexing.blocks import ReadError, Reading, Skipped, Source, require_library
 from waylore.indexing.readers.rows import read_row
 
-ROWS = 256  # read at a time
+ROWS = 256  # rows that are read at a time
 
 
 def read_parquet(source: Source) -> Iterator[Reading | Skipped]:
@@ -34,7 +34,7 @@ def _read_rows(source: Source) -> Iterator[Any]:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as plain JSON."""
     if isinstance(value, dict):
         return {key: _to_plain(each) for key, each in value.items()}
     if isinstance(value, list):

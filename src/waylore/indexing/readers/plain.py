@@ -14,7 +14,7 @@ from waylore.indexing.encoding import LINE_END, check_text, decode_text, open_te
 from waylore.indexing.readers.structure.front_matter import read_header
 from waylore.indexing.readers.structure.titles import get_own_title, name_file
 
-PART_CHARACTERS = 100_000  # a part is longer only if a single line is
+PART_CHARACTERS = 100_000  # a part is longer only if a single line is longer
 _PARAGRAPH = re.compile(r"\S[^\r\n]*(?:(?:\r\n?|\n)[^\S\r\n]*[^\s][^\r\n]*)*")
 _BLANK = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*(?:\r\n?|\n)(?!\n)")
 _FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(`{3,}|~{3,})([^\r\n]*)|#{1,6}[ \t])", re.MULTILINE)
@@ -78,9 +78,9 @@ def cut_after_paragraph(text: str) -> int:
 
 
 class HeadingCutter:
-    """Finds where to cut Markdown: before a heading, else like plain text; inside a code block only if it must.
+    """Finds where to cut Markdown: before a heading, else like plain text; inside a code block only if necessary.
 
-    An instance remembers whether the part before ended inside a code block, so it serves one file.
+    An instance remembers whether the previous part ended inside a code block, so it is for one file.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class HeadingCutter:
 
 
 def _find_marks(text: str, fence: str) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the offsets of headings, and of fences: with the fence at a beginning, with "" at an end."""
+    """Return the offsets of headings and fences: a beginning has its fence, an end has ""."""
     headings: list[int] = []
     fences: list[tuple[int, str]] = []
     for match in _FENCE_OR_HEADING.finditer(text):
@@ -115,7 +115,7 @@ def _find_marks(text: str, fence: str) -> tuple[list[int], list[tuple[int, str]]
 
 
 def _fill_part(file: TextIO, rest: str, limits: Limits) -> str:
-    """Return the rest with further text from the file, up to a part; more if a single line is longer."""
+    """Fill the rest with further text from the file up to the size of a part; more if a single line is longer."""
     rest += file.read(PART_CHARACTERS - len(rest))
     if len(rest) == PART_CHARACTERS and not LINE_END.search(rest, 0, PART_CHARACTERS - 1):
         rest += file.readline(limits.line)

@@ -1,4 +1,4 @@
-"""Read JSON Lines: each line becomes a document, and only one is held in memory.
+"""Read JSON Lines: each line becomes a document, and only one line is held in memory.
 
 The text of a row is its field `text` (or `content`, `body`, …), or all fields with their names if it has
 none. Its other scalars become metadata. Lines that are conversations are read by `readers.chat`. The module
@@ -20,9 +20,9 @@ from waylore.types.knowledge import Scalar
 
 _TEXT_FIELDS = ("text", "content", "body", "passage", "abstract", "answer")
 _TITLE_FIELDS = ("title", "name", "subject", "heading")
-_MAX_BROKEN_LINES = 100  # a file with more of them is hardly JSON Lines
+_MAX_BROKEN_LINES = 100  # a file with more broken lines is hardly JSON Lines
 _MAX_INTEGER = 2**63 - 1
-_REPORT_EVERY = 256  # rows between two reports of the bytes read
+_REPORT_EVERY = 256  # rows between reports of the bytes read
 
 
 def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
@@ -45,7 +45,7 @@ def read_json_lines(source: Source) -> Iterator[Reading | Skipped]:
 
 
 def add_bytes_read(file: TextIO, number: int, items: Iterable[Reading | Skipped]) -> Iterator[Reading | Skipped]:
-    """Yield the items, those of some rows with the number of bytes read; `tell` is too slow for every row."""
+    """Yield the items; items of some rows get the number of bytes read, because `tell` is too slow for every row."""
     for item in items:
         if number % _REPORT_EVERY == 0 and isinstance(item, Reading):
             yield replace(item, bytes_read=file.buffer.tell())
@@ -74,7 +74,7 @@ def _read_objects(file: TextIO, source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def read_row(source: Source, place: str, row: Any) -> Iterator[Reading | Skipped]:
-    """Yield the document of a row, or why it is skipped; a row that has messages is a conversation."""
+    """Yield the document of a row, or the reason for skipping it; a row with messages is a conversation."""
     if isinstance(row, Exception):
         yield Skipped(f"{source.uri}#{place}", f"it is not JSON: {row}"[:300])
     elif isinstance(row, dict) and is_conversation(row):
@@ -127,7 +127,7 @@ def is_metadata(value: object) -> bool:
 
 
 def to_metadata(value: Any) -> Scalar | list[Scalar]:
-    """Convert a value that `is_metadata` for storing."""
+    """Convert a value to metadata; `is_metadata` must hold."""
     if isinstance(value, list):
         return [make_storable(item) if isinstance(item, str) else item for item in value]
     scalar: Scalar = make_storable(value) if isinstance(value, str) else value

@@ -18,7 +18,7 @@ from waylore.indexing.readers.rows import add_bytes_read, build_reading, get_tit
 Cells: TypeAlias = list[str]
 _SAMPLE_ROWS = 100
 _MAX_NAME_CHARACTERS = 80
-_MORE = "more"  # names the cells of a row that has more than the first one
+_MORE = "more"  # name of cells beyond the columns of the first row
 _NUMBER = re.compile(r"\W*\d[\d\s.,:/%+-]*\W*")
 _ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+|https?://\S+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -26,7 +26,7 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The names of the columns, none if the first row has values, and the place of the column that names rows."""
+    """The names of the columns (none if the first row has values), and the position of the column that names rows."""
 
     names: tuple[str, ...]
     key: int | None
@@ -47,7 +47,7 @@ def read_table(source: Source) -> Iterator[Reading | Skipped]:
 
 
 def _parse_rows(source: Source, lines: Iterable[str], delimiter: str) -> Iterator[Cells | Skipped]:
-    """Yield the cells of each row that is not empty. What follows a broken row is skipped."""
+    """Yield the cells of each row that is not empty. A broken row and all rows after it are skipped."""
     rows = csv.reader(lines, delimiter=delimiter)
     try:
         yield from filter(None, rows)
@@ -85,8 +85,8 @@ def _find_shape(sample: Sequence[Cells]) -> _Shape:
 def _has_names(first: Cells, rest: Sequence[Cells]) -> bool:
     """Return whether the first row names the columns: no cell of it is a value of its column.
 
-    Numbers above numbers and addresses above addresses are values, and so is what its column repeats. Years in order
-    are names. A row that is equal to the first one is the head again.
+    Numbers above numbers, addresses above addresses, and cells that recur in their column are values. Years in order
+    are names. A row that is equal to the first one repeats the head.
     """
     numbers = [place for place, cell in enumerate(first) if _is_number(cell)]
     years = [first[place].strip() for place in numbers]
@@ -104,7 +104,7 @@ def _is_value(cell: str, column: Cells) -> bool:
 
 
 def _names_rows(place: int, values: Sequence[Cells]) -> bool:
-    """Return whether a column names rows: each has a value of its own, a short one that is not a number."""
+    """Return whether a column names rows: each row has a distinct short value that is not a number."""
     column = _get_column(place, values)
     is_name = all(len(cell) <= _MAX_NAME_CHARACTERS and not _is_number(cell) for cell in column)
     return is_name and len(set(column)) == len(column) == len(values)

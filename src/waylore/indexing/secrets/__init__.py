@@ -1,1 +1,1 @@
-"""Leave secrets out of what is added: keys, tokens, passwords, card numbers and private parts."""
+"""Leave secrets out of added texts: keys, tokens, passwords, card numbers and private parts."""

@@ -1,9 +1,9 @@
-"""The kinds of secrets as a table: words that a text with one must have, a pattern, and a check of what it matched.
+"""The kinds of secrets as a table: words that a text with a secret must have, a pattern, and a check of the match.
 
-The formats are those that detect-secrets knows, and further ones that services document. The library itself is not
-used: it brings an HTTP client, reads line by line and does not say where a secret stands. Nothing here guesses by
-entropy, because commit hashes and our own ids look random too. Patterns take time in proportion to the text: each
-begins with fixed characters or at the beginning of a word, and its repetitions are bounded or end there.
+The formats come from detect-secrets and from documents of services. The library itself is not used: it brings an HTTP
+client, reads line by line and does not return the position of a secret. Entropy is not used, because commit hashes and
+our own ids look random too. Patterns take linear time: each begins with fixed characters or at the beginning of a word,
+and its repetitions are bounded or end there.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from waylore import legacy
 
-Check = Callable[[str], int]  # returns how many characters of a match are the secret; 0 if it is none
+Check = Callable[[str], int]  # returns how many characters of a match are the secret; 0 for no secret
 _ANY_CASE = re.ASCII | re.IGNORECASE
 _BEGIN, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9])"
 _ASSIGN = r"""(?:\\?["'])?\]?\s{0,4}(?::\s{0,4}\w{1,20}\s{0,4}=|:=|=>|==?|:)\s{0,4}(?P<quote>\\?["'`])"""
@@ -43,10 +43,9 @@ _IBAN_LENGTHS = {
 
 
 class Kind(NamedTuple):
-    """A kind of secret. A text without any of `hints`, in lower case, has none; without hints every text is searched.
+    """A kind of secret. Only texts that contain one of `hints`, in lower case, are searched; without hints, all texts.
 
-    The group `secret` of the pattern is the secret, or all of it. `check`
-    decides about what was matched.
+    The secret is the group `secret` of the pattern, or the whole match. `check` decides about a match.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Kind(NamedTuple):
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value only stands for a secret, such as `${PASSWORD}`, `<password>`, `***` or a label."""
+    """Return whether a value is only a placeholder, such as `${PASSWORD}`, `<password>`, `***` or a label."""
     return _PLACEHOLDER.fullmatch(value) is not None or (" " in value and not any(map(str.isdigit, value)))
 
 
@@ -67,13 +66,13 @@ def check_password(value: str) -> int:
 
 
 def check_token(value: str) -> int:
-    """Return the length of a value that has letters and digits and is no placeholder."""
+    """Return the length of a value with letters and digits that is not a placeholder."""
     has_both = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return len(value) if has_both and not is_placeholder(value) else 0
 
 
 def check_card(found: str) -> int:
-    """Return the length of a card number whose issuer and check digit (Luhn) are right."""
+    """Return the length of a card number with a valid issuer and check digit (Luhn)."""
     digits = re.sub(r"\D", "", found)
     if not _CARD.fullmatch(digits):
         return 0
@@ -82,7 +81,7 @@ def check_card(found: str) -> int:
 
 
 def check_iban(found: str) -> int:
-    """Return the length of an IBAN with the length of its country and the right check sum; more may follow it."""
+    """Return the length of an IBAN with the length of its country and a valid check sum; other text may follow."""
     length = _IBAN_LENGTHS.get(found[:2], 0)
     places = [place for place, character in enumerate(found) if character.isalnum()][:length]
     end = places[-1] + 1 if places else 0
@@ -93,7 +92,7 @@ def check_iban(found: str) -> int:
 
 
 def _token(name: str, hints: str, pattern: str, check: Check = len) -> Kind:
-    """Return a kind whose secrets are words of their own."""
+    """Return a kind whose secrets are whole words."""
     return Kind(name, tuple(hints.split()), f"{_BEGIN}(?:{pattern}){_END}", check)
 
 

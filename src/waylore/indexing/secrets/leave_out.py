@@ -1,4 +1,4 @@
-"""Find the secrets of a text and put a mark in the place of each."""
+"""Find the secrets of a text and replace each by a mark."""
 
 import re
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from waylore.indexing.secrets.kinds import KINDS, Kind
 from waylore.types.knowledge import IndexedDocument
 
 PRIVATE = "private"  # the kind of a part between <private> and </private>
-MAX_KEY_CHARACTERS = 20_000  # from the first line of a private key to its last
+MAX_KEY_CHARACTERS = 20_000  # characters from the first line of a private key to its last
 _HINTS = re.compile(
     "|".join(
         map(re.escape, ["<private", "private key", "putty-user-key", *(hint for kind in KINDS for hint in kind.hints)])
@@ -28,7 +28,7 @@ _PUTTY, _PUTTY_END = re.compile(r"PuTTY-User-Key-File-\d: "), re.compile(r"Priva
 
 
 class Secret(NamedTuple):
-    """A secret by its place in a text, and its kind."""
+    """A secret: its position in a text, and its kind."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class Secret(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The text that takes its place."""
+        """The text that replaces the secret."""
         return f"[left out: {self.kind}]"
 
 
@@ -49,11 +49,11 @@ class CleanText:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many secrets of each kind were left out."""
+        """The number of omitted secrets of each kind."""
         return dict(sorted(Counter(secret.kind for secret in self.secrets).items()))
 
     def restore_offsets(self, indexed: IndexedDocument, start: int = 0) -> IndexedDocument:
-        """Return a document whose passages have their offsets in the original, which begins at `start`."""
+        """Return a document whose passages have offsets into the original, which begins at `start`."""
         if not self.secrets:
             return indexed
         restore = Offsets(self.secrets).restore
@@ -69,7 +69,7 @@ class CleanText:
 
 
 class Offsets:
-    """Turns offsets of an original into those of the text without secrets, and back."""
+    """Converts offsets of an original to offsets of the text without secrets, and back."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._secrets = secrets
@@ -78,12 +78,12 @@ class Offsets:
         self._marks = [secret.start + longer for secret, longer in zip(secrets, self._longer, strict=False)]
 
     def move(self, offset: int) -> int:
-        """Return the place of an offset of the original; the end of the mark if it lies within a secret."""
+        """Return the new place of an offset of the original; the end of the mark if it is within a secret."""
         number = bisect_left(self._starts, offset)
         return max(offset, self._secrets[number - 1].end if number else 0) + self._longer[number]
 
     def restore(self, offset: int, *, is_end: bool = False) -> int:
-        """Return the offset in the original; within a mark that of the secret, or of its end for `is_end`."""
+        """Return the offset in the original; within a mark, the offset of the secret, or of its end for `is_end`."""
         number = bisect_left(self._marks, offset)
         last = self._secrets[number - 1] if number else None
         if last and offset < last.end + self._longer[number]:
@@ -92,17 +92,17 @@ class Offsets:
 
 
 def leave_out(text: str) -> CleanText:
-    """Return a text with a mark in place of each secret. Marks stay as they are if the result is cleaned again."""
+    """Return a text with a mark in place of each secret. Cleaning the result again changes nothing."""
     return replace_secrets(text, find_secrets(text))
 
 
 def keep_all(text: str) -> CleanText:
-    """Return a text as it is."""
+    """Return a text unchanged."""
     return CleanText(text)
 
 
 def replace_secrets(text: str, secrets: list[Secret]) -> CleanText:
-    """Return a text with marks in place of secrets, which are in order and apart."""
+    """Return a text with marks in place of secrets. The secrets must be in order and must not overlap."""
     if not secrets:
         return CleanText(text)
     pieces, last = list[str](), 0
@@ -113,10 +113,10 @@ def replace_secrets(text: str, secrets: list[Secret]) -> CleanText:
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets of a text in order; of two that overlap the one that begins first, with the end of both.
+    """Return the secrets of a text in order; overlapping secrets are returned as one.
 
-    A mark ends a word where a secret may have stood within one, so the text with marks may have secrets that the
-    original has not, such as a token behind a private key. The text is searched until it has none.
+    A mark separates words, so the text with marks may contain secrets that did not match in the original, such as a
+    token directly after a private key. So the text is searched until no secret is left.
     """
     secrets = _search(text)
     while secrets:
@@ -134,11 +134,11 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def _search(text: str) -> list[Secret]:
-    """Return the secrets of a text that can be seen at first sight."""
+    """Return the secrets of a text that one search finds."""
     lowered = text.lower()
     kinds = [kind for kind in KINDS if not kind.hints]
     found: list[Secret] = []
-    if _HINTS.search(lowered):  # as few texts
+    if _HINTS.search(lowered):  # because few texts have one
         found += (*_find_private(text), *_find_private_keys(text))
         kinds += [kind for kind in KINDS if any(hint in lowered for hint in kind.hints)]
     for kind in kinds:
@@ -147,7 +147,7 @@ def _search(text: str) -> list[Secret]:
 
 
 def merge_secrets(found: list[Secret]) -> list[Secret]:
-    """Return secrets in order, those that overlap as one."""
+    """Return secrets in order, with overlapping ones merged."""
     merged: list[Secret] = []
     for secret in sorted(found, key=lambda each: (each.start, -each.end)):
         if merged and secret.start < merged[-1].end:
@@ -170,7 +170,7 @@ def _match(kind: Kind, text: str) -> Iterator[Secret]:
 
 
 def _find_private(text: str) -> Iterator[Secret]:
-    """Yield the parts between the tags; a part within a part belongs to it. A tag that is not closed marks nothing."""
+    """Yield the parts between the tags, without nested ones. A tag that is not closed has no effect."""
     depth, start, end = 0, 0, 0
     for tag in _PRIVATE_TAG.finditer(text):
         if tag[1]:
@@ -185,7 +185,7 @@ def _find_private(text: str) -> Iterator[Secret]:
 
 
 def _find_private_keys(text: str) -> Iterator[Secret]:
-    """Yield private keys from their BEGIN line to their END line, or to the end of their lines if there is none."""
+    """Yield private keys from their BEGIN line to their END line, or without it to the end of their lines."""
     if "PRIVATE KEY" in text:
         lines = list(_KEY_LINE.finditer(text))
         for line, following in zip_longest(lines, lines[1:]):

@@ -1,4 +1,4 @@
-"""Leave secrets out of what a reader returns, with the offsets of its blocks and marks kept right."""
+"""Leave secrets out of readings, and correct the offsets of their blocks and marks."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from waylore.indexing.secrets.sieve import Sieve, find_field_kind
 
 
 def clean_reading(reading: Reading, sieve: Sieve) -> tuple[Reading, CleanText]:
-    """Return a reading without secrets, and its text with the secrets that it had."""
+    """Return a reading without secrets, and its clean text with the list of its secrets."""
     if not sieve.is_on:
         return reading, CleanText(reading.text)
     clean = _clean_text(reading, sieve)
@@ -34,7 +34,7 @@ def clean_reading(reading: Reading, sieve: Sieve) -> tuple[Reading, CleanText]:
 
 
 class Places:
-    """Where the blocks of a text are without its secrets."""
+    """The new places of blocks in a text without its secrets."""
 
     def __init__(self, clean: CleanText) -> None:
         self.move = Offsets(clean.secrets).move
@@ -55,7 +55,7 @@ class Places:
 
 
 def _clean_text(reading: Reading, sieve: Sieve) -> CleanText:
-    """Return the text without secrets, among them fields of data that are named as passwords."""
+    """Return the text without secrets, and without values of data fields whose names mean passwords."""
     clean = sieve.take(reading.text)
     named = list(_find_named_fields(reading))
     if named:
@@ -84,7 +84,7 @@ def _list_labels(reading: Reading) -> dict[str, None]:
 
 
 def _move_block(block: Block, places: Places) -> Block | None:
-    """Return a block at its new place, None if it lies within a secret: the mark is part of the first block."""
+    """Return a block at its new place; None if it is within a secret, because the mark is part of the first block."""
     start, end = places.move(block.start), places.move(block.end)
     if start == end and block.start < block.end:
         return None
@@ -93,7 +93,7 @@ def _move_block(block: Block, places: Places) -> Block | None:
 
 
 def _move_marks(block: Block, places: Places) -> Iterator[Mark]:
-    """Yield the marks of a block at their new places; what the author marked within a secret is gone."""
+    """Yield the marks of a block at their new places, without marks inside of a secret."""
     for mark in block.marks:
         start, end = places.move(mark.start), places.move(mark.end)
         if start < end and (mark.kind == "markup" or not places.is_within(mark.start, mark.end)):
@@ -101,7 +101,7 @@ def _move_marks(block: Block, places: Places) -> Iterator[Mark]:
 
 
 def _rename_headings(reading: Reading, moved: Reading, places: Places) -> Iterator[tuple[str, str]]:
-    """Yield the headings that have a private part, each with its words without it."""
+    """Yield the headings with a private part, each with its remaining words."""
     for block in reading.blocks:
         if block.headings and block.kind == "heading" and places.has_private(block):
             here = _move_block(block, places)

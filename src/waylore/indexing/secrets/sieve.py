@@ -14,13 +14,13 @@ from waylore.types.knowledge import NewFact
 from waylore.types.messages import Message
 
 MIN_LENGTHS = {"password": 4, "secret": 16}  # nosec B105
-MIN_CARD = 10**12  # a smaller number is no card number
+MIN_CARD = 10**12  # a smaller number is not a card number
 _PASSWORD_KEY = re.compile(rf".*{PASSWORD_KEYS}", re.IGNORECASE)
 _SECRET_KEY = re.compile(rf".*{SECRET_KEYS}", re.IGNORECASE)
 
 
 class Sieve:
-    """Takes the secrets out of the texts of one call. Each counts once, wherever it stands."""
+    """Leaves secrets out of the texts of one call. Each distinct secret counts once."""
 
     def __init__(self, find: Callable[[str], CleanText]) -> None:
         self._find = find
@@ -28,11 +28,11 @@ class Sieve:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many different secrets of each kind were left out so far."""
+        """The number of different secrets of each kind that were left out so far."""
         return dict(sorted(Counter(kind for kind, _ in self._seen).items()))
 
     def fork(self) -> "Sieve":
-        """Return a sieve that goes on counting by itself."""
+        """Return a copy of the sieve that counts separately."""
         other = Sieve(self._find)
         other._seen |= self._seen
         return other
@@ -52,20 +52,20 @@ class Sieve:
         return self.take(text).text
 
     def clean_title(self, title: str) -> str:
-        """Return a title without secrets, and no longer than a title may be."""
+        """Return a title without secrets, cut to the maximum length of a title."""
         return self.clean(title)[:MAX_TITLE]
 
     def has_secrets(self, texts: Iterable[str]) -> bool:
-        """Return whether texts may have secrets. It is asked of all together, because most have none."""
+        """Return whether texts may have secrets. One check covers all texts, because most have none."""
         return bool(self._find("\n".join(texts)).secrets)
 
     def clean_fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of metadata or of a row without secrets; the name of a field may say that it holds one."""
+        """Return the fields of metadata or of a row without secrets; the name of a field may indicate a secret."""
         cleaned: Mapping[str, Any] = self.clean_row(fields)
         return cleaned
 
     def clean_row(self, row: Any) -> Any:
-        """Return a value, such as a row of a file, without the secrets in all that it contains."""
+        """Return a value, such as a row of a file, without the secrets in it, nested values included."""
         leaves = list(_list_leaves(row))
         is_named = self.is_on and any(get_field_kind(key) for key, _ in leaves)
         return self._clean_value(row, "") if is_named or self.has_secrets(text for _, text in leaves) else row

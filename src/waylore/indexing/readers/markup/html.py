@@ -1,7 +1,7 @@
 """Read HTML with lxml as a stream of events, without building a tree, so that deep nesting costs little.
 
-The text is what a browser shows: without scripts and styles, with white space collapsed. Of a page with `main` or
-`article` only that is read, and navigation, headers, footers, asides and forms are left out, unless nothing else has
+The text is what a browser shows: without scripts and styles, with white space collapsed. If a page has `main` or
+`article`, only this part is read. Navigation, headers, footers, asides and forms are left out, unless nothing else has
 words. Entries of a table of contents that repeat headings of the page are left out too. The module runs no scripts and
 fetches nothing.
 """
@@ -39,15 +39,15 @@ _HIDDEN = {"script", "style", "template", "noscript", "svg", "math", "iframe", "
 _MARKS: dict[str, MarkKind] = {"code": "code", "kbd": "code", "samp": "code", "tt": "code", "b": "strong"}
 _MARKS |= {"strong": "strong", "em": "emphasis", "i": "emphasis", "a": "link"}
 _WITHIN_CELL = {"p", "div"}
-_MAX_CELL = 500  # characters of a row up to which its paragraphs are joined; a longer row is a layout, not data
-_SITE_SIGNS = tuple("|–—-·:»")  # between the title of a page and the name of its site
+_MAX_CELL = 500  # paragraphs of a row with at most this many characters are joined; a longer row is a layout, not data
+_SITE_SIGNS = tuple("|–—-·:»")  # separators of a page's title and the name of its site
 _SPACES = re.compile(r"\s+")
 _STEP_CHARACTERS = 65_536
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A block before it is known which parts of a page are read; `place` is one of main, article, page, boilerplate."""
+    """A block of a page, with its part of the page: `place` is one of main, article, page, boilerplate."""
 
     kind: BlockKind
     text: str
@@ -56,7 +56,7 @@ class _Piece:
     key: str = ""
     cells: tuple[tuple[str, str], ...] = ()
     marks: list[Mark] = field(default_factory=list)
-    is_contents: bool = False  # part of a table of contents
+    is_contents: bool = False  # whether it is part of a table of contents
 
 
 def read_html(source: Source) -> Iterator[Reading]:
@@ -72,13 +72,13 @@ def read_html(source: Source) -> Iterator[Reading]:
 
 
 def _choose_title(title: str, heading: str) -> str:
-    """Return the title of a page, without the name of its site if its heading shows where that begins."""
+    """Return the title of a page, without the name of its site if the heading shows where the name begins."""
     is_longer = bool(heading) and title.startswith(heading) and title[len(heading) :].lstrip()[:1] in _SITE_SIGNS
     return heading if is_longer else title or heading
 
 
 def write_html(text: str, writer: TextWriter, limits: Limits) -> "_Page":
-    """Write the blocks of a page, and return what else was found in it."""
+    """Write the blocks of a page, and return its other parts."""
     page = _Page(limits)
     parser = require_library("lxml.etree").HTMLParser(target=page)
     for start in range(0, len(text), _STEP_CHARACTERS):
@@ -95,7 +95,7 @@ def write_html(text: str, writer: TextWriter, limits: Limits) -> "_Page":
 
 
 def _choose_pieces(pieces: list[_Piece]) -> list[_Piece]:
-    """Return the main part of a page if it is marked and has words, else everything but boilerplate."""
+    """Return the main part of a page if it is marked and has words, else everything except boilerplate."""
     pieces = _drop_contents(pieces)
     for places in (("main",), ("article",), ("main", "article", "page")):
         chosen = [piece for piece in pieces if piece.place in places]
@@ -134,7 +134,7 @@ class _Page:
         self._open_marks: list[tuple[str, int, str]] = []
         self._is_item = False
         self._term = ""
-        self._cells: list[int] = []  # offsets in the block at which cells begin
+        self._cells: list[int] = []  # offsets of cells in the block
         self._columns: list[str] = []
         self._is_head = False
 
@@ -177,7 +177,7 @@ class _Page:
         if self._open and self._open[-1][0] == "title" and not self.pieces:
             self.title.append(text)
         elif not self._hidden:
-            is_private = self._private and text.strip()  # each piece says so, because some pieces are not read
+            is_private = self._private and text.strip()  # recorded in each piece, because some pieces are not read
             self._write(make_storable(f"<private>{text}</private>" if is_private else text))
 
     def comment(self, text: str) -> None:
@@ -188,7 +188,7 @@ class _Page:
         self._end_terms()
 
     def _count(self, tag: str, region: Region, *, step: int) -> None:
-        """Count a tag that begins or ends; the text between them is inside of it."""
+        """Count the begin or end of a tag; the text between them is inside of the tag."""
         self._hidden += step * (tag in _HIDDEN)
         self._private += step * (tag == "private")
         self._preformatted += step * (tag == "pre")
@@ -279,7 +279,7 @@ class _Page:
         ends = [*self._cells[1:], len(written)]
         shown = [written[start:end].strip() for start, end in zip(self._cells, ends, strict=True)]
         if not self._columns and not self._is_head and sum(map(bool, shown)) < 2:
-            return  # a box that is laid out as a table
+            return  # a table used for layout
         piece.kind = "row"
         if self._is_head and not self._columns:
             self._columns = shown
@@ -293,7 +293,7 @@ class _Page:
 
 
 def _move_marks(marks: list[Mark], before: str, after: str) -> list[Mark]:
-    """Return the marks of a row at their places in its other text; those that are not found again are left out."""
+    """Return the marks of a row at their places in its new text; marks that are not found again are left out."""
     moved, at = [], 0
     for mark in marks:
         place = after.find(before[mark.start : mark.end], at)

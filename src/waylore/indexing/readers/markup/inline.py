@@ -1,8 +1,8 @@
 """Find the author's marks in a block of Markdown, at their offsets in the file.
 
-markdown-it-py gives inline tokens without offsets. Tokens are verbatim pieces of the file in their order, so each is
-looked up after the one before. Everything between visible pieces is markup. A token that is written otherwise, such
-as a pipe in a table, is skipped.
+markdown-it-py gives inline tokens without offsets. Tokens are verbatim pieces of the file in their order, so each token
+is searched for after the previous one. Everything between visible pieces is markup. A token with another spelling in
+the file, such as a pipe in a table, is skipped.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from waylore.indexing.blocks import Mark, MarkKind
 from waylore.indexing.encoding import LINE_END
 
-_WINDOW = 2_000  # characters in which the next token is looked up, so that the time is linear
+_WINDOW = 2_000  # the next token is searched for in this many characters, so the time is linear
 _KINDS: dict[str, MarkKind] = {"link": "link", "strong": "strong", "em": "emphasis"}
 _NOT_BLANK = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 _NOT_PIPES = re.compile(r"[^\s|](?:[^|]*[^\s|])?")
@@ -27,7 +27,7 @@ class MarkFinder:
     """
 
     def __init__(self, text: str, start: int, end: int, *, is_row: bool = False) -> None:
-        self._is_row = is_row  # whose pipes stay visible, between the cells
+        self._is_row = is_row  # in a row, the pipes between the cells stay visible
         self.words: list[str] = []
         self.removed: list[tuple[int, int]] = []
         self._text, self._end = text, end
@@ -56,7 +56,7 @@ class MarkFinder:
 
     @property
     def plain(self) -> str:
-        """The visible text, in one line; that of a cell has the lines that its author breaks."""
+        """The visible text on one line; the text of a cell keeps the line breaks of its author."""
         lines = "".join(self.words).split("\n") if self._is_row else ["".join(self.words)]
         return "\n".join(" ".join(line.split()) for line in lines if line.strip())
 
@@ -64,7 +64,7 @@ class MarkFinder:
         return self._text.find(piece, self._cursor, min(self._end, self._cursor + _WINDOW + len(piece)))
 
     def _show(self, start: int, end: int) -> None:
-        """Note a visible piece; what lies between it and the one before is markup."""
+        """Record a visible piece; the text between it and the previous piece is markup."""
         self._add_markup(self._seen, start)
         self._starts = [start if each is None else each for each in self._starts]
         self._cursor = self._seen = end

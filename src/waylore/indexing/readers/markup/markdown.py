@@ -1,8 +1,8 @@
 """Read Markdown with markdown-it-py: headings, paragraphs, items, terms, rows and code, with offsets into the file.
 
-The text stays as it is written, except that HTML comments and templates of Liquid are blanked. Definitions of links
-are not read; links have their targets. Admonitions and directives of MyST are read as prose, as other plugins of
-markdown-it-py parse them. Front matter becomes fields and metadata (`front_matter`).
+The text stays as it is written, except that HTML comments and templates of Liquid are blanked. Definitions of links are
+not read, because links have their targets. Admonitions and directives of MyST are read as prose. Front matter becomes
+fields and metadata (`front_matter`).
 """
 
 import re
@@ -35,20 +35,20 @@ from waylore.indexing.readers.structure.titles import choose_title
 Path: TypeAlias = list[tuple[int, str]]  # headings, each with its level
 _PLUGINS = {"deflist": "deflist_plugin", "colon_fence": "colon_fence_plugin", "myst_role": "myst_role_plugin"}
 _PLUGINS |= {"admon": "admon_plugin"}
-_MAX_INLINE = 20_000  # characters of a block whose marks are looked for
+_MAX_INLINE = 20_000  # maximum characters of a block that is searched for marks
 _DIRECTIVE = re.compile(r"\{[\w:.+-]{1,60}\}")
 _NOT_PROSE = ("code", "literalinclude", "math", "mermaid", "eval-rst", "sourcecode", "graphviz", "raw", "table")
-_LANGUAGES = frozenset("r python bash sh sql julia js ojs stan rcpp".split())  # of chunks in R Markdown
-_MAX_DIRECTIVES = 2  # nested ones, after which the content counts as code
+_LANGUAGES = frozenset("r python bash sh sql julia js ojs stan rcpp".split())  # languages of chunks in R Markdown
+_MAX_DIRECTIVES = 2  # the content of deeper nested directives counts as code
 _OPTION = re.compile(r"(?:[ \t]*:[\w-]+:[^\r\n]*(?:\r\n?|\n|\Z))*")
-_FOOTNOTE = re.compile(r"<sup>\s*\d{1,2}\s*</sup>", re.IGNORECASE)  # the mark of a note to a column
+_FOOTNOTE = re.compile(r"<sup>\s*\d{1,2}\s*</sup>", re.IGNORECASE)  # mark of a note to a column
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 
 class _Found(NamedTuple):
-    """Blocks of a text, and the spans that are not read: some are blanked, others only belong to no block."""
+    """Blocks of a text, and spans that are not read: some are blanked, others belong to no block."""
 
     blocks: list[Block]
     blanked: list[tuple[int, int]]
@@ -104,7 +104,7 @@ def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _fill_gaps(text: str, start: int, found: _Found) -> Iterator[Block]:
-    """Yield the blocks, and a paragraph for any other text with words that lies between them."""
+    """Yield the blocks, and a paragraph for any other text with words between them."""
     spans: list[tuple[int, int, Block | None]] = [(each.start, each.end, each) for each in found.blocks]
     spans += [(first, last, None) for first, last in found.unread]
     headings: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ def _get_parser() -> Any:
 
 @cache
 def _make_parser(library: Any) -> Any:
-    """Return a parser of blocks: inline texts are parsed one by one, if they are not too long."""
+    """Return a parser of blocks. Inline texts are parsed one by one later, if they are not too long."""
     parser = library.MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
     for module, name in _PLUGINS.items():
         getattr(require_library(f"mdit_py_plugins.{module}"), name)(parser)
@@ -162,7 +162,7 @@ class _BlockFinder:
         self._text, self._lines, self._path = text, lines, path
         self._environment, self._max_blocks, self._depth = environment, max_blocks, depth
         self._headings = tuple(words for _, words in path)
-        self._items: list[bool] = []  # for each open item, whether its first paragraph is still to come
+        self._items: list[bool] = []  # for each open item, whether its first paragraph has not come yet
         self._columns: list[str] = []
         self._is_head = False
         self._term: tuple[int, str] | None = None
@@ -190,7 +190,7 @@ class _BlockFinder:
                     self._note_parent(token.type)
 
     def _note_parent(self, kind: str) -> None:
-        """Note that an item, a list of terms or a part of a table begins or ends."""
+        """Record the begin or end of an item, a list of terms or a part of a table."""
         if kind == "list_item_open":
             self._items.append(True)
         elif kind == "list_item_close":
@@ -211,7 +211,7 @@ class _BlockFinder:
     def _parse_inline(
         self, start: int, end: int, contents: list[str], *, is_row: bool = False
     ) -> tuple[tuple[Mark, ...], list[str]]:
-        """Return the marks between two offsets, and each content as a reader of the page sees it."""
+        """Return the marks between two offsets, and the visible text of each content."""
         if end - start > _MAX_INLINE:
             return (), [" ".join(content.split()) for content in contents]
         finder, shown, parser = MarkFinder(self._text, start, end, is_row=is_row), [], _get_parser()

@@ -1,6 +1,6 @@
 """Read org-mode with orgparse: headings, properties, lists, tables and code.
 
-The text is that of the blocks without markup. A file that orgparse cannot read is read as plain text.
+The text consists of the blocks without markup. A file that orgparse cannot read is read as plain text.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Tell the main part of an HTML page from its boilerplate and its table of contents, by tags, roles and class names.
+"""Find the main part, boilerplate and table of contents of an HTML page, by tags, roles and class names.
 
-Each element is judged by itself, without other pages of the site. The module reads no text.
+Each element is judged alone, without other pages of the site. The module reads no text.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Literal
 
 Region = Literal["", "main", "boilerplate", "contents"]
 
-_BOILERPLATE_TAGS = {"nav", "aside", "footer", "form"}  # and a header outside of main and article
+_BOILERPLATE_TAGS = {"nav", "aside", "footer", "form"}  # also a header outside of main and article
 _BOILERPLATE_ROLES = {"navigation", "contentinfo", "complementary", "search", "banner"}
 _NEVER = {"html", "body", "main", "article"}
 # Names that site generators give to links between pages, such as `docnav`, `nav-top` and `navfooter`.
@@ -22,7 +22,7 @@ _CONTENTS = {"toc", "tableofcontents", "table-of-contents"}
 
 
 def find_region(tag: str, attributes: Mapping[str, str], *, is_inside_main: bool) -> Region:
-    """Return which part of a page begins with an element, or an empty string if it belongs to the part around it."""
+    """Return the part of a page that begins with an element; an empty string if it belongs to the part around it."""
     role = attributes.get("role")
     if tag == "main" or role == "main":
         return "main"

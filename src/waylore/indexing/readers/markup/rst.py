@@ -1,9 +1,9 @@
 """Read reStructuredText with docutils: titles, sections, fields, lists, terms, tables, roles and directives.
 
-Only docutils' tree is made: no file is opened, no writer runs, and nothing raw passes. Roles and directives that
-docutils does not know, as those of Sphinx, are read generically: the text of a role, and the argument and content of
-a directive, with its options as fields. The text is that of the blocks without markup. A file that docutils cannot
-read is read as plain text.
+Only docutils' tree is built: no file is opened, no writer runs, and raw content is left out. Unknown roles and
+directives, such as those of Sphinx, are read generically: the text of a role, and the argument and content of a
+directive, with its options as fields. The text consists of the blocks without markup. A file that docutils cannot read
+is read as plain text.
 """
 
 import re
@@ -55,7 +55,7 @@ _LOOKS = (
     "columns",
     "widths",
     "header-rows",
-)  # options about how a page looks
+)  # options for the layout of a page
 _MARKS: dict[str, MarkKind] = {"literal": "code", "strong": "strong", "emphasis": "emphasis", "reference": "link"}
 _UNSEEN = (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.meta, nodes.image, nodes.pending)
 
@@ -89,7 +89,7 @@ def read_rst(source: Source) -> Iterator[Reading]:
 def _parse(text: str) -> nodes.document:
     """Return docutils' tree of a text, after registering the directives that docutils does not know.
 
-    Raise ValueError if a line is so long that docutils, which takes quadratic time for some lines, takes seconds.
+    Raise ValueError if a line is too long: docutils takes quadratic time for some lines.
     """
     if len(max(text.splitlines(), key=len, default="")) > _MAX_LINE:
         raise ValueError(f"a line has more than {_MAX_LINE:,} characters")
@@ -160,7 +160,7 @@ def _make_inliner() -> states.Inliner:
             shown = shown.removeprefix("~").removeprefix("!")
         return [nodes.inline(rawsource, shown, classes=["role"], names=[role], refuri=target.rstrip(">"))], []
 
-    vars(inliner)["interpreted"] = read_role  # not in a subclass: docutils reads attributes of the very class
+    vars(inliner)["interpreted"] = read_role  # not in a subclass, because docutils reads attributes of the class itself
     return inliner
 
 
@@ -208,7 +208,7 @@ class _TreeReader:
         self._writer.add(kind, prefix + text, path, key=key, cells=cells, marks=_shift(marks, len(prefix)))
 
     def _add_item(self, item: nodes.list_item, path: tuple[str, ...]) -> None:
-        """Add an item with its sign; what stands below its first paragraph are blocks of their own."""
+        """Add an item with its sign; everything after its first paragraph becomes separate blocks."""
         numbered = isinstance(item.parent, nodes.enumerated_list)
         sign = f"{item.parent.index(item) + 1}. " if numbered else "- "
         first, *others = item.children or [nodes.paragraph()]

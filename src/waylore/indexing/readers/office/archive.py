@@ -6,7 +6,7 @@ import zipfile
 from waylore.indexing.blocks import Limits, ReadError, describe_limit
 
 _STEP_BYTES = 1_000_000
-_TAGS_PER_BLOCK = 10  # about; the memory of a tree grows with its tags, not with its bytes
+_TAGS_PER_BLOCK = 10  # approximate limit; the memory of a tree grows with its tags, not with its bytes
 _MARKUP = (".xml", ".rels", ".opf", ".xhtml", ".html", ".htm", ".ncx")
 
 

@@ -29,7 +29,7 @@ _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}ptab": "\t", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _PARAGRAPH = 1  # python-docx's WD_STYLE_TYPE.PARAGRAPH
-_NO_TITLE = "Word Document"  # the title that python-docx gives a document without properties
+_NO_TITLE = "Word Document"  # title that python-docx gives a document without properties
 
 
 def read_docx(source: Source) -> Iterator[Reading]:
@@ -43,7 +43,7 @@ def read_docx(source: Source) -> Iterator[Reading]:
         document = library.Document(io.BytesIO(content))
     except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, EOFError) as error:
         raise ReadError(f"it is not a DOCX that can be read: {error}"[:300]) from error
-    if len(document.element.body) > source.limits.blocks:  # also empty ones, which take time too
+    if len(document.element.body) > source.limits.blocks:  # also empty blocks, which take time too
         raise ReadError(describe_limit("blocks", source.limits.blocks))
     writer = TextWriter(source.limits.blocks)
     _DocumentReader(document, writer).add_all()
@@ -91,7 +91,7 @@ class _DocumentReader:
             self._writer.add("paragraph", text, self._headings, marks=moved)
 
     def _read_runs(self, paragraph: Any) -> tuple[str, list[Mark]]:
-        """Return the text of a paragraph, as python-docx does but without XPath, and its bold words and links."""
+        """Return the text of a paragraph, its bold words and its links. Unlike python-docx, it uses no XPath."""
         pieces: list[str] = []
         marks: list[Mark] = []
         length = 0
@@ -122,7 +122,7 @@ class _DocumentReader:
 
 
 def _list_styles(document: Any) -> dict[str | None, str]:
-    """Return the name of each style of paragraphs by its id, and that of the default one under None.
+    """Return the name of each paragraph style by its id, and of the default style under None.
 
     `Paragraph.style` of python-docx searches all styles for each paragraph.
     """
@@ -141,7 +141,7 @@ def _get_style_id(paragraph: Any) -> str | None:
 
 
 def _list_runs(paragraph: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the runs of a paragraph, each with the link it is in, or None."""
+    """Yield the runs of a paragraph, each with the link around it, or None."""
     for part in paragraph:
         if part.tag == f"{_WORD}r":
             yield part, None

@@ -1,4 +1,4 @@
-"""Find headings, paragraphs and running heads of a PDF by the size and place of its lines.
+"""Find headings, paragraphs and running heads of a PDF by the size and position of its lines.
 
 A heading is larger than most of the text, or bold and numbered. Lines at the top and bottom that repeat on many
 pages, numbers of pages and dot leaders are left out. The module does not open the file: `pdf` extracts the lines.
@@ -17,13 +17,13 @@ from waylore.indexing.readers.structure.titles import is_dated
 
 _LARGER = 1.15  # a heading has at least this multiple of the usual size
 _PARAGRAPH_GAP = 1.25  # a paragraph begins after at least this multiple of the usual distance of lines
-_USUAL_DISTANCE = 1.5  # of baselines, in sizes, if the lines do not tell
+_USUAL_DISTANCE = 1.5  # default distance of baselines, in sizes
 _MIN_DISTANCE, _MAX_DISTANCE = 0.8, 3.0
 _MAX_HEADING = 200
 _MAX_LEVELS = 4
-_EDGE_LINES = 2  # at the top and at the bottom, which may be running heads
+_EDGE_LINES = 2  # lines at the top and at the bottom that may be running heads
 _MIN_REPEATS = 3
-_SAME_LINE = 0.3  # sizes between the baselines of texts that are drawn beside each other
+_SAME_LINE = 0.3  # maximum distance of the baselines of texts on one line, in sizes
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\ufeff\xad"))
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W*", re.IGNORECASE)
 _LEADER = re.compile(r"\s*(?:\.\s?){4,}\s*\d{0,4}\s*$")
@@ -36,7 +36,7 @@ _NO_TITLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page; `size` is the height of its letters, `y` that of its baseline."""
+    """A line of a page; `size` is the height of its letters, `y` the height of its baseline."""
 
     text: str
     size: float = 0.0
@@ -45,7 +45,7 @@ class Line:
 
 
 class LineCollector:
-    """The visitor of pypdf's texts: collects the lines of a page."""
+    """A visitor for pypdf: collects the lines of a page."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -61,7 +61,7 @@ class LineCollector:
             self._add(each, cm, tm, font, size)
 
     def end_line(self) -> None:
-        """Add the text since the last line end; what is drawn beside the line before belongs to it."""
+        """Add the text since the last line end; text drawn beside the previous line belongs to that line."""
         text, place = make_storable("".join(self._pieces)).translate(_INVISIBLE).rstrip(), self._place
         last = self.lines[-1] if self.lines else None
         if last and last.size and place and abs(place.y - last.y) < _SAME_LINE * last.size:
@@ -81,14 +81,14 @@ class LineCollector:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What is usual in a file: the size of letters, the distance of lines in sizes; and larger sizes, in order."""
+    """The usual size of letters and distance of lines in a file (in sizes), and the larger sizes, in order."""
 
     size: float
     distance: float
     larger: list[float]
 
     def get_level(self, line: Line) -> int:
-        """Return the level of a heading, or 0 if a line is not one."""
+        """Return the level of a heading, or 0 for other lines."""
         text = line.text.strip()
         if not self.size or len(text) > _MAX_HEADING or not has_words(text) or _LEADER.search(text):
             return 0
@@ -132,7 +132,7 @@ def _measure(pages: list[list[Line]]) -> _Layout:
 
 
 def choose_title(own: str, pages: list[list[Line]]) -> str:
-    """Return the title of the metadata if it is one, else the largest text of the first page, or nothing."""
+    """Return the title of the metadata if it is usable, else the largest text of the first page, or nothing."""
     if own and not _NO_TITLE.match(own):
         return own
     sizes = _count_sizes(pages)
@@ -154,7 +154,7 @@ def _count_sizes(pages: list[list[Line]]) -> Counter[float]:
 
 
 def _find_running_heads(pages: list[list[Line]]) -> set[str]:
-    """Return the lines, with numbers replaced, that stand at the edge of many pages."""
+    """Return the lines, with numbers replaced, that occur at the edge of many pages."""
     seen: Counter[str] = Counter()
     for page in pages:
         texts = [line for line in page if line.text.strip()]

@@ -18,7 +18,7 @@ from waylore.indexing.readers.office.layout import Line, LineCollector, choose_t
 from waylore.indexing.readers.structure.rendering import TextWriter
 from waylore.indexing.readers.structure.titles import name_file
 
-# pypdf goes through blanks byte by byte. Shorter runs may be part of a string.
+# pypdf reads blanks byte by byte. Shorter runs may be part of a string.
 _BLANKS = re.compile(rb"[\x00\t\x0c ]{64,}")
 _LINES = re.compile(rb"[\x00\t\n\x0c\r ]{64,}")
 
@@ -79,7 +79,7 @@ def _read_pages(source: Source, reader: Any, budget: "_Budget", skipped: list[Sk
 class _Budget:
     """Counts the drawing operations and the unpacked bytes of a PDF, over all its pages.
 
-    Nested forms and streams that many pages share can make a small file endless.
+    Without a budget, nested forms and shared streams could make a small file endless.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -102,7 +102,7 @@ class _Budget:
         self.check()
 
     def watch_streams(self, get_object: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that gets an object of the file; a stream counts when its data are read."""
+        """Return a function that reads an object of the file; a stream counts when its data are read."""
 
         def get_counted(*arguments: Any) -> Any:
             found = get_object(*arguments)
@@ -116,7 +116,7 @@ class _Budget:
 class _StreamData:
     """The data of a stream, unpacked once and without long runs of blanks if they are drawn.
 
-    Unpacked bytes count once. Bytes that are drawn count again each time, because they are parsed each time.
+    Unpacked bytes count once. Drawn bytes count each time, because they are parsed each time.
     """
 
     def __init__(self, unpack: Callable[[], bytes], budget: _Budget, *, is_drawn: bool) -> None:
@@ -146,7 +146,7 @@ class _StreamData:
 
 
 def _is_drawn(stream: Any) -> bool:
-    """Return whether a stream may be the content of a page or form; others, as lists of objects, have offsets."""
+    """Return whether a stream may be the content of a page or form. Others, such as lists of objects, have offsets."""
     return "/Type" not in stream or stream["/Type"] == "/XObject"
 
 
@@ -163,7 +163,7 @@ def _read_title(reader: Any) -> str:
 
 @contextmanager
 def _silence(name: str) -> Iterator[None]:
-    """Silence a library's warnings on broken files: the reason for skipping them says the same."""
+    """Silence a library's warnings about broken files, because the reason for skipping them is reported."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

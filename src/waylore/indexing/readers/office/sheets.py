@@ -1,6 +1,6 @@
 """Read XLSX with openpyxl, row by row: each sheet is a section, each row a block with the names of its columns.
 
-The first row of a sheet names its columns. Of a formula the stored result is read. Charts and comments are not read.
+The first row of a sheet names its columns. For a formula, the stored result is read. Charts and comments are not read.
 """
 
 import io
@@ -26,7 +26,7 @@ def read_workbook(source: Source) -> Iterator[Reading]:
         raise ReadError(f"it is not an XLSX that can be read: {error}"[:300]) from error
     writer = TextWriter(source.limits.blocks)
     for sheet in workbook.worksheets:
-        sheet.reset_dimensions()  # those that a file declares may be wrong
+        sheet.reset_dimensions()  # the dimensions that a file declares may be wrong
         _add_sheet(writer, sheet.title, sheet.iter_rows(values_only=True))
     if not any(block.kind == "row" for block in writer.blocks):
         raise ReadError("it has no text")

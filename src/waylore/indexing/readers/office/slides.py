@@ -12,7 +12,7 @@ from waylore.indexing.readers.structure.keyed import classify_item
 from waylore.indexing.readers.structure.rendering import TextWriter, format_row
 from waylore.indexing.readers.structure.titles import name_file
 
-_NO_TITLE = "PowerPoint Presentation"  # the title that programs give a presentation without one
+_NO_TITLE = "PowerPoint Presentation"  # title that programs give a presentation without one
 
 
 def read_slides(source: Source) -> Iterator[Reading]:

@@ -94,7 +94,7 @@ def list_values(name: str, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _to_metadata(node: Node) -> knowledge.Scalar | list[knowledge.Scalar] | None:
-    """Return a scalar or a list of scalars; None for an empty value and for one that is nested deeper."""
+    """Return a scalar or a list of scalars; None for an empty or a deeper nested value."""
     if isinstance(node, Scalar):
         return _parse_scalar(node) if node.text.strip() else None
     if isinstance(node, Mapping) or not node.items:

@@ -1,6 +1,6 @@
 """Recognise fields and defined terms: `Key: value`, `**Term** - what it is`.
 
-They are items of a list, or lines of a paragraph that has nothing but fields.
+They are items of a list, or lines of a paragraph that has only fields.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Split a long log of dated sections, such as meeting notes or a changelog, into pages of their own.
+"""Split a long log of dated sections, such as meeting notes or a changelog, into one page for each section.
 
 The address of a page ends in the date or version of its section, so that it stays when entries are added above.
 """
@@ -13,7 +13,7 @@ from waylore.indexing.readers.structure.titles import is_dated
 
 MIN_CHARACTERS = 10_000  # a shorter log is one page
 MIN_SECTIONS = 3
-MIN_SECTION_CHARACTERS = 500  # on average; shorter entries are better read together
+MIN_SECTION_CHARACTERS = 500  # average length; shorter entries are better read together
 _NOT_SLUG = re.compile(r"[^\w.]+")
 
 
@@ -60,7 +60,7 @@ def _get_heading(blocks: tuple[Block, ...]) -> str:
 
 
 def _cut(reading: Reading, first: int, last: int, uri: str, title: str) -> Reading:
-    """Return a part of a reading as a document of its own."""
+    """Return a part of a reading as a separate document."""
     blocks = reading.blocks[first:last]
     start = blocks[0].start if first else 0
     end = reading.blocks[last].start if last < len(reading.blocks) else len(reading.text)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from waylore.indexing.blocks import Block, BlockKind, Mark, ReadError, describe_limit
 from waylore.indexing.encoding import make_storable
 
-_LINES = ("item", "term", "row", "field")  # follow each other without a blank line
+_LINES = ("item", "term", "row", "field")  # blocks of these kinds follow each other without a blank line
 
 
 class TextWriter:

@@ -1,4 +1,4 @@
-"""Choose the title of a page from its head, its headings and its address, so that each page has a title of its own.
+"""Choose the title of a page from its head, its headings and its address, so that each page has a distinct title.
 
 A heading that is a date or a version names an entry of a log, not the page.
 """
@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from waylore.indexing.blocks import Block, Source
 from waylore.indexing.encoding import make_storable
 
-_MAX_BLOCKS_ABOVE = 4  # a heading below more text than badges and a motto is one of a section
+_MAX_BLOCKS_ABOVE = 4  # a heading below more text than badges and a motto belongs to a section
 _MAX_HEAD_BLOCKS = 200
 _FOLDER_FILES = frozenset(("readme", "index", "_index", "__init__", "contents", "default"))
 _MONTH = (
@@ -32,9 +32,9 @@ def is_dated(heading: str) -> bool:
 
 
 def choose_title(source: Source, head: Mapping[str, object], blocks: tuple[Block, ...]) -> str:
-    """Return the title of a page: its front matter's, its first heading, or that of its file.
+    """Return the title of a page: from its front matter, its first heading, or its file.
 
-    A heading counts if it stands at the top and is not dated.
+    A heading counts if it is at the top and not dated.
     """
     return get_own_title(head) or find_heading_title(blocks) or name_file(source)
 

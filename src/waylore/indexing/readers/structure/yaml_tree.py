@@ -15,7 +15,7 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value, with its offsets; a plain one is written without quotes."""
+    """A value with its offsets; a plain value is written without quotes."""
 
     text: str
     start: int
@@ -58,7 +58,7 @@ def parse_yaml(text: str, max_nodes: int) -> list[Node]:
 
 
 def _check_depth(events: Iterator[Any]) -> Iterator[Any]:
-    """Yield the events, as long as they are not nested too deep: the parser takes quadratic time for that."""
+    """Yield the events until they are nested too deep: the parser takes quadratic time for deep nesting."""
     depth = 0
     for event in events:
         name = type(event).__name__
@@ -76,7 +76,7 @@ class _TreeBuilder:
         self._keys: list[Scalar | None] = [None]
 
     def add(self, event: Any) -> None:
-        """Add the node of an event, or close the one that ends."""
+        """Add the node of an event, or close the node that ends."""
         match type(event).__name__:
             case "ScalarEvent":
                 is_plain = not event.style or event.style in "|>"

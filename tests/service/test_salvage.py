@@ -189,7 +189,7 @@ def test_deep_check_compares_documents_and_indexes(tmp_path: Path, monkeypatch: 
     with Waylore.open("memory.waylore") as memory:
         memory.add("Mara leads Platform.", uri="mara.md")
     assert [f.message for f in run_checks(True) if f.subject == "content"] == [
-        "every document has its digest, and indexes and counts agree with them"
+        "every document matches its digest, and indexes and counts agree with the documents"
     ]
     with closing(file.connect("memory.waylore", busy_seconds=1)) as db:
         file.prepare(db, busy_seconds=1)

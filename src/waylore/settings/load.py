@@ -3,8 +3,8 @@
 A setting comes from the first of these places that has it: an option of the command line, an environment variable
 (`WAYLORE_STORE`, `WAYLORE_HTTP_PORT`), a secret in a file (`/run/secrets/waylore_store`), the file `.env`, the file
 `waylore.toml` of the working folder or of the nearest parent up to a `.git` or the home folder, the user's own
-`waylore/config.toml`, its default. `list_settings` reports the place. `settings.trust` decides which
-settings a file of the working folder may make. Nothing here opens a store or loads a model.
+`waylore/config.toml`, its default. `list_settings` reports the place. `settings.trust` decides which settings a file of
+the working folder may set. Nothing here opens a store or loads a model.
 """
 
 import logging
@@ -40,7 +40,7 @@ from waylore.settings.trust import Untrusted, allow_unused_keys, describe_untrus
 from waylore.store.urls import parse_url, without_password
 
 log = logging.getLogger(__name__)
-SECRETS = Path("/run/secrets")  # the folder of containers; systemd gives another in CREDENTIALS_DIRECTORY
+SECRETS = Path("/run/secrets")  # folder in containers; systemd names another in CREDENTIALS_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Setting:
 
 
 def load(**options: Any) -> Settings:
-    """Load the settings; `options` come first. A value that cannot be used raises an error that names its place.
+    """Load the settings; `options` override the rest. A value that cannot be used raises an error that names its place.
 
-    From then on this process prints times in their timezone.
+    From then on this process prints times in the timezone of the settings.
     """
     places = _read_places(options)
     warn_unknown(os.environ, "the environment")
@@ -88,7 +88,7 @@ def list_settings(settings: Settings, **options: Any) -> Iterator[Setting]:
 
 
 def check_settings(**options: Any) -> Iterator[Setting]:
-    """Yield every setting as `list_settings` does, also if some cannot be used: these have a `problem`."""
+    """Yield every setting as `list_settings` does; settings that cannot be used have a `problem`."""
     places, unreadable = _read_usable_places(options)
     yield from unreadable
     for place, values in places.items():
@@ -114,7 +114,7 @@ def _make_setting(name: Name, value: Any, source: str, description: str) -> Sett
 
 
 def _drop_invalid(places: dict[str, Values]) -> tuple[Settings, dict[Name, tuple[Any, str, str]]]:
-    """Return the settings without invalid values; these by name, with their place and their problem."""
+    """Return the settings without invalid values, and the invalid values by name with place and problem."""
     problems = _drop_untrusted(places)
     while True:
         try:
@@ -130,7 +130,7 @@ def _drop_invalid(places: dict[str, Values]) -> tuple[Settings, dict[Name, tuple
 
 
 def _drop_untrusted(places: dict[str, Values]) -> dict[Name, tuple[Any, str, str]]:
-    """Remove values that are not trusted and would be used; return them by name, with place and problem."""
+    """Remove untrusted values that would be used; return them by name, with place and problem."""
     found = {name: value for name, value in _merge(places).items() if isinstance(value, Untrusted)}
     problems = {}
     for name, one in found.items():
@@ -146,7 +146,7 @@ def _mask_key(name: Name, value: Any) -> Any:
 
 
 def list_old_settings() -> tuple[tuple[str, str], ...]:
-    """Return variables and files of the old name of this product, which are not read, with their new names."""
+    """Return unread variables and files with the old name of this product, with their new names."""
     names = [*os.environ, *dotenv_values(DOTENV)]
     with suppress(OSError):
         names += [file.name for file in find_secrets().iterdir()]
@@ -155,7 +155,7 @@ def list_old_settings() -> tuple[tuple[str, str], ...]:
 
 
 def _rename_variable(name: str) -> str:
-    """Return the variable of a setting that has another name than in version 0.1, or else the same name."""
+    """Return the present name of a variable that was renamed after version 0.1, or else the same name."""
     known = {tuple(old.split(".")): tuple(new.split(".")) for old, new in RENAMED.items()}
     renamed = {get_variable(old): get_variable(new) for old, new in known.items()}.get(name.upper(), "")
     return (renamed if name.isupper() else renamed.lower()) or name
@@ -168,7 +168,7 @@ def suggest(name: str) -> str:
 
 
 def export_options(options: Mapping[str, object]) -> None:
-    """Put options, by names such as `http_port`, into the environment of the processes that we start."""
+    """Put options, by names such as `http_port`, into the environment of started processes."""
     given = {name: str(value) for name, value in options.items() if value is not None}
     os.environ.update({f"{PREFIX}{name.upper()}": value for name, value in given.items()})
 
@@ -192,7 +192,7 @@ def set_variable(variable: str, value: str) -> Iterator[None]:
 
 
 def find_user_file() -> Path:
-    """Return the user's own settings file, which holds for all folders."""
+    """Return the user's own settings file, which applies to all folders."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "waylore" / "config.toml"
 
 
@@ -212,7 +212,7 @@ def _read_places(options: Mapping[str, Any]) -> dict[str, Values]:
 
 
 def _read_usable_places(options: Mapping[str, Any]) -> tuple[dict[str, Values], list[Setting]]:
-    """Return the values of each place that can be read, and the others as settings with a problem."""
+    """Return the values of each readable place, and unreadable places as settings with a problem."""
     places: dict[str, Values] = {}
     unreadable = []
     for place, read in _list_places(options).items():
@@ -299,7 +299,7 @@ def _describe_invalid(problem: Mapping[str, Any], places: Mapping[str, Values]) 
 
 
 def _find_old_store(settings: Settings) -> Settings:
-    """Return the settings, with the file of the old name if it exists and the default file does not."""
+    """Return the settings; the store is the file with the old name if it exists and the default file does not."""
     parsed = parse_url(settings.store)
     is_default = parsed.path.name == Settings.model_fields["store"].default and not parsed.is_cells
     old = legacy.find_old_path(parsed.path) if parsed.is_file and is_default else None

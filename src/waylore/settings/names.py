@@ -1,4 +1,4 @@
-"""The names of settings: every one, its variable of the environment, and the values among variables."""
+"""The names of all settings, their environment variables, and the values of these variables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 from waylore.settings.sections import Section, Settings
 
 PREFIX = "WAYLORE_"
-TOOLS = tuple(f"{PREFIX}{name}" for name in ("MODELS", "TEXTSEARCH", "QDRANT", "DEBIAN_MIRROR"))  # of our own tools
-Name: TypeAlias = tuple[str, ...]  # of a setting, as ("http", "port")
+TOOLS = tuple(f"{PREFIX}{name}" for name in ("MODELS", "TEXTSEARCH", "QDRANT", "DEBIAN_MIRROR"))  # for our own tools
+Name: TypeAlias = tuple[str, ...]  # name of a setting, as ("http", "port")
 Values: TypeAlias = dict[Name, Any]
 
 
@@ -36,7 +36,7 @@ def pick_settings(variables: Mapping[str, str | None]) -> Values:
 
 
 def find_unknown(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables with our prefix that no setting has."""
+    """Return the variables with our prefix that belong to no setting."""
     known = {*map(get_variable, NAMES), *TOOLS}
     return tuple(sorted(name for name in variables if name.startswith(PREFIX) and name not in known))
 

@@ -41,7 +41,7 @@ def _check_timezone(name: str) -> str:
     return name
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_split)]  # separated by commas, or a list in a file
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]  # text separated by commas, or a list in a file
 
 
 class Section(BaseModel):
@@ -83,13 +83,13 @@ class FilesSettings(Section):
 
 
 class SecretsSettings(Section):
-    """Keys, passwords, card numbers and other secrets in what is added, on every surface."""
+    """Keys, passwords, card numbers and other secrets in added texts, on every surface."""
 
-    scrub: bool = Field(default=True, description="leave secrets out of what is added, with a mark in their place")
-    keep_in: Words = Field(default=(), description="collections whose secrets are stored, whatever scrub says")
+    scrub: bool = Field(default=True, description="replace secrets in added texts by a mark")
+    keep_in: Words = Field(default=(), description="collections that store secrets even if scrub is on")
 
     def is_scrubbed(self, collection: str) -> bool:
-        """Return whether secrets are left out of what is added to a collection."""
+        """Return whether secrets are left out of texts added to a collection."""
         return self.scrub and collection not in self.keep_in
 
 
@@ -108,11 +108,11 @@ class RetentionSettings(Section):
 
 
 class SearchSettings(Section):
-    """What a search does if a call does not say otherwise, on every surface."""
+    """The defaults of a search, on every surface."""
 
     method: str = Field(default="auto", description="auto, graph, hybrid, vector, keyword or another recipe")
     top_k: int = Field(default=0, ge=0, le=10_000, description="number of hits; 0 for the recipe's own (10)")
-    recipe: Words = Field(default=(), description="changed values of the recipe, such as walk.max_hops=2")
+    recipe: Words = Field(default=(), description="values of the recipe to change, such as walk.max_hops=2")
     reranker: str = Field(
         default="", description="fastembed, endpoint, or the name of a plugin that reorders the hits; none if empty"
     )
@@ -162,7 +162,7 @@ class McpSettings(Section):
     """The tools of agents over MCP, from `waylore mcp` and at `/mcp` of the service."""
 
     text: bool = Field(
-        default=False, description="answer with text alone, for clients that show their model the JSON instead"
+        default=False, description="answer with text only, for clients that would show their model the JSON"
     )
     deep_research: bool = Field(
         default=False, description="also list the tools search and fetch, which deep-research clients expect"
@@ -175,7 +175,7 @@ class JobsSettings(Section):
     concurrency: int = Field(
         default=2,
         ge=0,
-        description="jobs that a process runs at once, and two of other callers; 0 leaves them to `waylore worker`",
+        description="jobs that a process runs at once, plus two of other callers; 0 leaves them to `waylore worker`",
     )
     heartbeat_timeout: float = Field(
         default=30.0, gt=0, description="seconds without a heartbeat after which another worker runs a job"
@@ -221,7 +221,7 @@ class Settings(Section):
         description="IANA name of the zone of words such as yesterday and of printed times, as Europe/Berlin; dates "
         "without an offset are UTC",
     )
-    single_valued: Words = Field(default=(), description="predicates of which a subject has one object at a time")
+    single_valued: Words = Field(default=(), description="predicates with one object at a time for each subject")
     embedding: EmbeddingSettings = EmbeddingSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     files: FilesSettings = FilesSettings()
@@ -236,7 +236,7 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
 
 
-RENAMED = {  # settings of version 0.1, for the errors that name the new one
+RENAMED = {  # settings of version 0.1, for errors that name the new setting
     "functional": "single_valued",
     "embedding.url": "embedding.base_url",
     "embedding.key": "embedding.api_key",

@@ -1,8 +1,8 @@
-"""Decide which settings a file of the working folder may make, and record which files the user trusts.
+"""Decide which settings a file of the working folder may set, and record which files the user trusts.
 
-A folder may have a foreign author. So its `waylore.toml` and `.env` choose neither the receiver of a key or a text,
-nor the callers of the service, until the user trusts the file (`waylore trust`). Trust is recorded by path and content,
-as direnv does: a changed file is not trusted. A setting that is not listed here as harmless needs trust.
+A folder may come from another author. Until the user trusts them (`waylore trust`), its `waylore.toml` and `.env` can
+set neither the receiver of a key or a text, nor the callers of the service. Trust is recorded by path and content, as
+direnv does: a changed file is not trusted. A setting that is not listed here as harmless needs trust.
 """
 
 import json
@@ -19,13 +19,13 @@ from waylore.settings.names import Name, Values
 from waylore.settings.sections import EMBEDDERS, EXTRACTORS, RERANKERS
 from waylore.store.urls import parse_url
 
-PROVIDERS = {  # of the sections that have a key, with their defaults
+PROVIDERS = {  # defaults of the sections that have a key
     "embedding": (("embedding", "provider"), "none"),
     "extraction": (("extraction", "provider"), "rules"),
     "reranking": (("search", "reranker"), ""),
 }
-LOCAL_PROVIDERS = {"", *EMBEDDERS, *EXTRACTORS, *RERANKERS} - {"openai", "llm", "endpoint"}  # the others may send texts
-WRITTEN_PATHS = {("store",), ("extraction", "cache"), ("http", "upload_dir")}  # where texts are written
+LOCAL_PROVIDERS = {"", *EMBEDDERS, *EXTRACTORS, *RERANKERS} - {"openai", "llm", "endpoint"}  # others may send texts
+WRITTEN_PATHS = {("store",), ("extraction", "cache"), ("http", "upload_dir")}  # texts are written here
 HARMLESS = {
     *(("collection",), ("single_valued",), ("timezone",)),
     *((section, name) for section in ("embedding", "reranking") for name in ("model", "path", "threads")),
@@ -47,7 +47,7 @@ class Untrusted:
 
 
 def mark_untrusted(values: Values, file: Path, content: bytes, record: Path) -> Values:
-    """Return the values of a file of the working folder, with those marked that need a trust which it has not."""
+    """Return the values of a file of the working folder; mark values that need trust if the file is not trusted."""
     guarded = find_guarded(values, file)
     if not guarded or _read_record(record).get(_get_key(file)) == sha256(content).hexdigest():
         return values
@@ -55,7 +55,7 @@ def mark_untrusted(values: Values, file: Path, content: bytes, record: Path) -> 
 
 
 def find_guarded(values: Values, file: Path) -> Values:
-    """Return those values of a file that need trust."""
+    """Return the values of a file that need trust."""
     folder = file.parent.resolve()
     return {name: value for name, value in values.items() if not _is_harmless(name, value, folder)}
 
@@ -67,7 +67,7 @@ def record_trust(file: Path, content: bytes, record: Path) -> None:
         record.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(
             "w", encoding="utf-8", dir=record.parent, delete=False
-        ) as made:  # only its user reads it
+        ) as made:  # readable only by its user
             json.dump(known, made, indent=2)
         Path(made.name).replace(record)
     except OSError as error:
@@ -88,7 +88,7 @@ def describe_untrusted(values: Values) -> str:
 
 
 def allow_unused_keys(values: Values) -> Values:
-    """Return the values; a key that is not trusted is allowed if the provider does not send it."""
+    """Return the values; an untrusted key is allowed if the provider does not send it."""
     allowed = dict(values)
     for section, (provider, default) in PROVIDERS.items():
         key = values.get((section, "api_key"))

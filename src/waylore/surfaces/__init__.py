@@ -1,1 +1,1 @@
-"""The ways in: command line, and in time HTTP and MCP. Only here may the environment be read."""
+"""The user interfaces: command line, HTTP, MCP, agent tools, telemetry, and the page of the explorer."""

@@ -51,7 +51,7 @@ KINDS: dict[type[Exception], ErrorKind] = {
     ValueError: ErrorKind("value", "Invalid request", 2, 422),
 }
 
-# Names that other libraries use for the same thing. An unknown name gets the one of its group that is known.
+# Names that other libraries use for the same thing. For an unknown name, the known name of its group is suggested.
 SYNONYMS: tuple[tuple[str, ...], ...] = (
     ("top_k", "max_results", "limit", "k", "n", "top", "size", "most", "count"),
     ("where", "filter", "filters", "metadata", "metadata_filter"),
@@ -81,7 +81,7 @@ SYNONYMS: tuple[tuple[str, ...], ...] = (
 
 
 def find_kind(error: Exception) -> ErrorKind:
-    """Return the nearest listed kind of an error; an unexpected error has that of WayloreError."""
+    """Return the nearest listed kind of an error; for an unexpected error, the kind of WayloreError."""
     listed = (KINDS[kind] for kind in type(error).__mro__ if kind in KINDS)
     return next(listed, KINDS[WayloreError])
 

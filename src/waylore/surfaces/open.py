@@ -1,7 +1,7 @@
-"""Open what the settings name: an embedder, an extractor, a reranker, a collection with them.
+"""Open the objects that the settings name: an embedder, an extractor, a reranker, and a collection with them.
 
 A model is imported when it is created, so that a surface needs only the extras that it uses. Nothing here reads the
-environment (`settings` does), and the caller closes what was opened.
+environment (`settings` does). The caller closes the opened objects.
 """
 
 import json
@@ -43,7 +43,7 @@ def open_collection(
     collection: str = "",
     observer: Observer | None = None,
 ) -> Waylore:
-    """Open the collection of the settings, or another one of their store. A model that is given is not created."""
+    """Open the collection of the settings, or another one of the same store. Given models are not created again."""
     name = collection or settings.collection
     model, recorder = instrument(settings.telemetry, name, embedder or create_embedder(settings.embedding))
     observers = [each for each in (recorder, observer) if each]
@@ -62,15 +62,15 @@ def open_collection(
 
 
 def read_search_options(search: SearchSettings) -> dict[str, Any]:
-    """Return what `search` uses by default, as `Waylore.open` takes it."""
+    """Return the defaults of `search` as arguments of `Waylore.open`."""
     name = resolve_method(search.method)
-    recipe = CHAIN.name if name == AUTO else name  # `auto` has no values; the recipe that it chooses for documents has
+    recipe = CHAIN.name if name == AUTO else name  # `auto` has no values, but its default recipe has
     method: str | Recipe = change_recipe(recipe, search.recipe) if search.recipe else name
     return {"method": method, "top_k": search.top_k or None}
 
 
 def create_embedder(wanted: EmbeddingSettings) -> Embedder | None:
-    """Create the embedder that the settings name. Return None if they name none: then only words are searched."""
+    """Create the embedder that the settings name. If they name none, return None: only words are searched."""
     if create := EMBEDDERS.get(wanted.provider) or load_plugin("waylore.embedders", wanted.provider):
         embedder: Embedder | None = create(wanted)
         return embedder
@@ -92,7 +92,7 @@ def defer_embedder(wanted: EmbeddingSettings) -> Embedder | None:
 
 
 def create_extractor(wanted: ExtractionSettings) -> Extractor | None:
-    """Create the extractor that the settings name. Return None if they name none: then texts are stored as they are."""
+    """Create the extractor that the settings name. If they name none, return None: texts are stored without facts."""
     if create := EXTRACTORS.get(wanted.provider) or load_plugin("waylore.extractors", wanted.provider):
         extractor: Extractor | None = create(wanted)
         return extractor
@@ -176,7 +176,7 @@ def _spacy(wanted: ExtractionSettings) -> Extractor:
 
 
 def create_llm_extractor(wanted: ExtractionSettings) -> "LLMExtractor":
-    """Create the extractor that asks the language model of the settings, whatever provider they name."""
+    """Create the extractor with the language model of the settings, also if they name another provider."""
     from waylore.providers.extractors.llm import LLMExtractor  # noqa: PLC0415
 
     if not wanted.model:
@@ -236,7 +236,7 @@ RERANKERS: dict[str, Callable[[RerankingSettings], Reranker]] = {
 
 
 def change_recipe(method: str, changes: Sequence[str]) -> Recipe:
-    """Return the recipe of a method with other values, each written as `walk.max_hops=2`."""
+    """Return the recipe of a method with changed values, each written as `walk.max_hops=2`."""
     if method not in RECIPES:
         raise ConfigError(f"values of a recipe can be changed for one of {', '.join(RECIPES)}, not for {method}")
     changed: Recipe = RECIPES[method]
@@ -271,7 +271,7 @@ def _to_value(kind: Any, value: str, name: str) -> Any:
 
 
 def _to_scalar(value: str) -> Any:
-    """Return a number, a truth value or None if the text is one, else the text."""
+    """Return the number, boolean or None that a text stands for, else the text."""
     try:
         return json.loads(value)
     except ValueError:

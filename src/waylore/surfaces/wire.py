@@ -28,7 +28,7 @@ class Wire(BaseModel):
 
 
 class Document(Wire):
-    """What was added, with its source, metadata and labels. Without labels every caller may read it."""
+    """An added text with its source, metadata and labels. Without labels every caller may read it."""
 
     id: str
     title: str
@@ -92,7 +92,7 @@ class Fact(Wire):
 
 
 class Explanation(Wire):
-    """A value with its description and details; a detail that is no share of the sum has no value."""
+    """A value with its description and details; a detail that is not part of the sum has no value."""
 
     value: float | None
     description: str
@@ -102,8 +102,8 @@ class Explanation(Wire):
 class Placement(Wire):
     """The rank of a hit in one search, and its share of the score; `query` if another query was searched.
 
-    `rank` is null if the hit is not among the first of the search, and its score was read by itself. `best` is the
-    best score of the search, if the share was measured from it.
+    `rank` is null if the hit was not in the list of the search and its score was read separately. `best` is the best
+    score of the search, if the share was measured from it.
     """
 
     search: str
@@ -143,7 +143,7 @@ class Days(Wire):
 
 
 class Superseder(Wire):
-    """The passage that says what holds instead of what a hit says, how it ended it, and since when."""
+    """The passage that supersedes a hit, how, and since when."""
 
     passage_id: str
     text: str
@@ -155,9 +155,9 @@ class Superseder(Wire):
 class Hit(Wire):
     """A passage with its score, its rank in each search, and the path that led to it.
 
-    `also_in` are other documents with the same text. `when` are the days that the passage speaks of. `superseded_by`
-    says what holds instead of what the passage says. `is_planned` if what it says begins later, `is_newer` if it was
-    put before an older passage that says much the same. `explanation` is a tree if the request asks for it, else null.
+    `also_in` are other documents with the same text. `when` are the days that the passage speaks of. `superseded_by` is
+    the passage that holds instead. `is_planned` if its fact begins later, `is_newer` if it was put before an older
+    passage that says much the same. `explanation` is a tree if the request asks for it, else null.
     """
 
     score: float
@@ -174,7 +174,7 @@ class Hit(Wire):
 
 
 class SetAnswer(Wire):
-    """What the graph states for a question that asks for a set or a connection, and how much of it is shown."""
+    """The answer of the graph to a question that asks for a set or a connection, and how much of it is shown."""
 
     summary: str
     lines: list[str]
@@ -210,7 +210,7 @@ class SearchResult(Wire):
 
 
 class Citation(Wire):
-    """A mark in a context, such as [1], and the passage it stands for."""
+    """A mark in a context, such as [1], and its passage."""
 
     mark: int
     passage_id: str
@@ -220,7 +220,7 @@ class Citation(Wire):
 
 
 class Context(Wire):
-    """The text for a model, its length in tokens, the passage of each citation mark, and characters left out."""
+    """The text for a model, its length in tokens, the passage of each mark, and the number of removed characters."""
 
     text: str
     tokens: int
@@ -246,7 +246,7 @@ class Assertion(Wire):
 
 
 class AssertionEnd(Wire):
-    """How a fact ended and when, and the assertion that ended it; null if it ended at the time that was said."""
+    """How and when a fact ended, and the assertion that ended it; null if it ended at its stated time."""
 
     kind: EndKind
     at: datetime
@@ -254,14 +254,14 @@ class AssertionEnd(Wire):
 
 
 class HeldTime(Wire):
-    """A time in which a fact held: from `start` on and before `end`; null if that is unknown, or not yet."""
+    """A period in which a fact held: from `start` on and before `end`; null if unknown or still open."""
 
     start: datetime | None
     end: datetime | None
 
 
 class TimelineEntry(Assertion):
-    """An assertion with the times in which it held, and what ended the last of them.
+    """An assertion with the periods in which it held, and the end of the last one.
 
     It has no times if it was corrected. `is_planned` if it begins later than now.
     """
@@ -280,7 +280,7 @@ class Timeline(Wire):
 
 
 class MemoryChange(Wire):
-    """What began, changed, was corrected or ended, with the assertions before and after it.
+    """A fact that began, changed, was corrected or ended, with the assertions before and after the change.
 
     A correction has the time at which it was said.
     """
@@ -299,14 +299,14 @@ class ChangeList(Wire):
 
 
 class ProfileLine(Wire):
-    """What holds of one relation: one assertion, or several if the relation has several objects, newest first."""
+    """The current assertion of one relation, or several, newest first, if the relation has several objects."""
 
     text: str
     assertions: list[Assertion]
 
 
 class Profile(Wire):
-    """What holds now of a user, one line for each relation. `has_more` if lines did not fit into the budget."""
+    """The current facts about a user, one line for each relation. `has_more` if lines did not fit into the budget."""
 
     user: str
     lines: list[ProfileLine]
@@ -326,9 +326,9 @@ class Provenance(Wire):
 
 
 class PredicateCount(Wire):
-    """A predicate in the words of its authors, and in how many facts it was found.
+    """A predicate in the words of its authors, and the number of facts that have it.
 
-    `is_inverse` if it states the relation that was asked for from object to subject.
+    `is_inverse` if it states the requested relation from object to subject.
     """
 
     predicate: str
@@ -337,9 +337,9 @@ class PredicateCount(Wire):
 
 
 class RelatedFact(Wire):
-    """A fact of an entity, the entity at its other end (null for a plain value), and the facts of that one.
+    """A fact of an entity, the entity at its other end (null for a plain value), and the facts of that entity.
 
-    `end` says what superseded it. A `quoted` one has no predicate: its quote names both ends.
+    `end` is the fact that superseded it. A `quoted` fact has no predicate: its quote names both ends.
     """
 
     subject: str
@@ -373,7 +373,7 @@ class Counted(Wire):
 class Related(Counted):
     """The facts of a thing as a tree by hops; `candidates` are the things that share its name, if there are several.
 
-    If no entity has the name, `similar` has some whose names contain its words.
+    If no entity has the name, `similar` has entities whose names contain its words.
     """
 
     name: str
@@ -393,9 +393,9 @@ class ConnectingPath(Wire):
 
 
 class Connection(Wire):
-    """The shortest paths between two things, and how much was looked at; `exhaustive` if no bound cut the search.
+    """The shortest paths between two things, and the extent of the search; `exhaustive` if no bound stopped it.
 
-    Names without an entity are `unknown`, and `candidates` has, by name, the things that share a name.
+    Names without an entity are in `unknown`. `candidates` has, by name, the things that share a name.
     """
 
     names: list[str]
@@ -436,7 +436,7 @@ class Receipt(Wire):
 class AuditEntry(Wire):
     """One change: who did what when, to how many documents or to which key, and the labels before and after.
 
-    `documents` has at most 100 ids. `hash` is that of the entry and of the hash before.
+    `documents` has at most 100 ids. `hash` covers the entry and the previous hash.
     """
 
     number: int
@@ -453,9 +453,9 @@ class AuditEntry(Wire):
 
 
 class RememberReport(Wire):
-    """The turns of a call by the ids of their documents: how many were new, known already, and cut into passages.
+    """The turns of a call by the ids of their documents: counts of new, known and split ones.
 
-    `facts` are those of the new turns. `left_out` says how many secrets of each kind were left out.
+    `facts` are the facts of the new turns. `left_out` counts the omitted secrets of each kind.
     """
 
     documents: list[str]
@@ -506,17 +506,17 @@ class Skipped(Wire):
     reason: str
 
 
-# The second name is the one in results of jobs that ran before the fields were renamed.
+# The second name is in results of jobs that ran before the fields were renamed.
 SkippedCount = Annotated[int, Field(validation_alias=AliasChoices("skipped_count", "refused"))]
 SkippedList = Annotated[list[Skipped], Field(validation_alias=AliasChoices("skipped", "refusals"))]
 
-LeftOut = dict[str, int]  # results of jobs that ran before have none
+LeftOut = dict[str, int]  # missing in results of older jobs
 
 
 class AddReport(Wire):
     """The result of adding files: `documents` were new or changed, `unchanged` files were only hashed.
 
-    `left_out` says how many secrets of each kind were left out of the files that were read.
+    `left_out` counts the secrets of each kind that were left out of the files.
     """
 
     files: int
@@ -534,7 +534,7 @@ class AddReport(Wire):
 class ImportReport(Wire):
     """The result of an import; `repeated` documents occurred earlier in the same file.
 
-    `left_out` says how many secrets of each kind were left out.
+    `left_out` counts the omitted secrets of each kind.
     """
 
     format: str

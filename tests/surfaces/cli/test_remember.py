@@ -114,7 +114,7 @@ def test_views_show_what_holds_and_what_changed() -> None:
     assert "Oslo" not in shown
     assert [line["text"].partition(" (")[0] for line in run_json("profile", "mara")["lines"]] == ["lives in: Bergen"]
     assert run_json("profile", "mara", "--max-tokens", "1")["has_more"]
-    assert "nothing is known of 'jonas'" in run("profile", "jonas")
+    assert "no facts about 'jonas'" in run("profile", "jonas")
 
     shown = run("changes", "--user", "mara", "--since", "2026-02-01").replace("lives in", "lives_in")
     assert "2026-03-10 changed  mara —lives_in→ Oslo, now Bergen" in shown
@@ -128,5 +128,5 @@ def test_views_show_what_holds_and_what_changed() -> None:
     assert "2026-01-10 to 2026-03-10" in shown
     assert "changed 2026-03-10: I live in Bergen now." in shown
     assert len(run_json("timeline", "mara", "--user", "mara", "--until", "2026-02-01")["entries"]) == 1
-    assert "nothing was said of 'mara'" in run("timeline", "mara")
-    assert "nothing was said of 'mara'" in run("timeline", "mara", "--user", "jonas", "--label", "crew")
+    assert "no statements about 'mara'" in run("timeline", "mara")
+    assert "no statements about 'mara'" in run("timeline", "mara", "--user", "jonas", "--label", "crew")

@@ -30,7 +30,9 @@ def check_content(settings: Settings) -> Iterator[Finding]:
     if len(wrong) > MAX_LINES_SHOWN:
         yield Finding("content", "wrong", f"{len(wrong) - MAX_LINES_SHOWN} more", remedy)
     if not wrong:
-        yield Finding("content", "good", "every document has its digest, and indexes and counts agree with them")
+        yield Finding(
+            "content", "good", "every document matches its digest, and indexes and counts agree with the documents"
+        )
 
 
 def check_structure(url: str) -> Iterator[Finding]:

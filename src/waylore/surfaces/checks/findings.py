@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["good", "note", "wrong"]
-RESTORE = "restore a backup with `waylore restore`, or save what is whole with `waylore doctor --repair NEW`"
+RESTORE = "restore a backup with `waylore restore`, or save the intact documents with `waylore doctor --repair NEW`"
 COMPACT = "run `waylore compact` while no other process uses the file"
 ENABLE_CHECKSUMS = "stop the server, run `pg_checksums --enable` on its data folder, and start it"
 

@@ -1,4 +1,4 @@
-"""`waylore add`, `import` and `enrich`: put files, texts and what others know or read into a collection.
+"""`waylore add`, `import` and `enrich`: put files, texts, exports and facts that a model reads into a collection.
 
 The engine does the work. A command that is interrupted continues when it is run again.
 """
@@ -79,7 +79,7 @@ def add(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder in which addresses begin; if absent, that of waylore.toml. Others are absolute paths.",
+            help="Base folder of addresses; that of waylore.toml if absent. Other files get absolute paths.",
         ),
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Forget documents of files that no longer exist.")] = False,
@@ -92,8 +92,8 @@ def add(
 ) -> None:
     """Add files, folders, or one text.
 
-    An unchanged file costs a hash; a changed one replaces its documents. `.gitignore` is respected. An interrupted
-    run continues when it is run again. If nothing is set up, the folder is set up first, as by `waylore init`.
+    An unchanged file costs a hash; a changed one replaces its documents. `.gitignore` is respected. An interrupted run
+    continues when it is run again. If the folder is not set up, it is set up first, as by `waylore init`.
 
     Example: `waylore add docs README.md --label staff`
     """
@@ -213,7 +213,7 @@ def import_(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Import an export of Waylore, or what another program knows.
+    """Import an export of Waylore, or the data of another program.
 
     Formats: triples, research papers, the graphs of GraphRAG and LightRAG, an MCP memory, exports of mem0 and Zep.
     Importing the same file again changes nothing.
@@ -239,7 +239,7 @@ def import_(
         people = Group(Text(_summarise_import(report)), *figures.list_skipped(report.skipped, report.skipped_count))
         print_result(wire.ImportReport.of(report), people, as_json)
         if not report.documents and report.skipped_count:
-            raise ConfigError(f"nothing of {file} could be imported")
+            raise ConfigError(f"no part of {file} could be imported")
 
 
 def _count_documents(show: Show) -> Callable[[int], None]:
@@ -275,9 +275,9 @@ def enrich(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let a language model add facts to the passages that questions reach most, within a budget.
+    """Let a language model add facts to the passages that are hits most often, within a budget.
 
-    With --label or --where, it reads the passages that they select. Added facts are staged, and never hits.
+    With --label or --where, it reads the passages that these options select. Added facts are staged, and never hits.
 
     Example: `waylore enrich --budget 200000 --model qwen2.5:7b`
     """

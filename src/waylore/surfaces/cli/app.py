@@ -61,7 +61,7 @@ COMMANDS = {
     "eval": CommandEntry(
         MAINTAIN,
         "maintain:evaluate",
-        # The evaluation has a parser of its own, also for `--help`.
+        # The evaluation has its own parser, also for `--help`.
         {
             "add_help_option": False,
             "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
@@ -85,7 +85,7 @@ COMMANDS = {
     "index": CommandEntry(OPERATE, "indexes.commands:index_app"),
 }
 
-GUESSES = {  # names of other programs
+GUESSES = {  # commands of other programs, and ours
     "ask-why": "explain",
     "delete": "forget",
     "rm": "forget",
@@ -122,7 +122,7 @@ class LazyCommands(Mapping[str, Any]):
         return load_command(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a subcommand. A KeyError while its module is imported is raised: it does not mean that none exists."""
+        """Return a subcommand. A KeyError while its module is imported is raised, because the subcommand exists."""
         return load_command(name) if name in COMMANDS else default
 
     def __contains__(self, name: object) -> bool:
@@ -136,13 +136,13 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """A group whose subcommands are loaded when they are looked up."""
+    """A group of commands that loads a subcommand when it is looked up."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": LazyCommands()})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the subcommand; the name of another program's command is answered with ours."""
+        """Find the subcommand; for a command of another program, name ours."""
         if args and args[0] in GUESSES:
             ctx.fail(f"no command {args[0]}; use `waylore {GUESSES[args[0]]}`")
         return super().resolve_command(ctx, args)

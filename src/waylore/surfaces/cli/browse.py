@@ -81,7 +81,7 @@ def show(
 
 
 def _find_shown(memory: Waylore, name: str, user: str) -> list[Document]:
-    """Return the documents of an id, address or path, or that of a passage."""
+    """Return the documents of an id, address or path, or the document of a passage."""
     try:
         return find_documents(memory, name, user)
     except NotFound:
@@ -110,7 +110,7 @@ def related(
 ) -> None:
     """Show the facts of an entity as a tree, and whether these are all.
 
-    An entity with several names is one thing. Of a name that several things have, these are listed with their ids.
+    An entity with several names is one thing. If several things share the name, they are listed with their ids.
 
     Example: `waylore related Quarry --predicate "depends on" --direction in --hops 3`
     """
@@ -161,7 +161,7 @@ def entities(
         str, typer.Option("--object", "-o", metavar="NAME", help="Only entities that a fact relates to this entity.")
     ] = "",
     name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="Only with this name or alias.")] = "",
-    after: Annotated[str, typer.Option(metavar="CURSOR", help="Start after the page that ended so.")] = "",
+    after: Annotated[str, typer.Option(metavar="CURSOR", help="Cursor of the previous page.")] = "",
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="Number of entities.")] = 50,
     label: Labels = [],  # noqa: B006
     as_of: AsOf = None,
@@ -233,7 +233,7 @@ def stats(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson
 
 
 def _report_no_facts(answer: Related) -> RenderableType:
-    """Say that an entity has no facts, or that no entity has the name."""
+    """Report that an entity has no facts, or that no entity has the name."""
     if not answer.entities:
         return relations.render_related(answer)
     return f"no facts of {to_line(answer.name)!r}; `waylore search` finds the passages that name it"

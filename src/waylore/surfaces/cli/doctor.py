@@ -33,12 +33,12 @@ def doctor(
         bool,
         typer.Option(
             "--deep",
-            help="Also compare every document with its digest, and all indexes with them; check a server's tables.",
+            help="Also compare every document with its digest and with all indexes; check a server's tables.",
         ),
     ] = False,
     repair: Annotated[
         Path | None,
-        typer.Option("--repair", metavar="NEW", help="Write the documents of a damaged file that are whole to NEW."),
+        typer.Option("--repair", metavar="NEW", help="Write the intact documents of a damaged file to NEW."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +65,7 @@ def _repair(store: str, new: Path, as_json: bool) -> None:
     whole = ", ".join(f"{name} ({shown.count(each, 'document')})" for name, each in found.documents.items())
     lines = [Text(f"{new}: {whole or 'no documents'}", "bold"), *map(_render_damaged, found.damaged)]
     if found.lost:
-        lines.append(Text(f"✗ {shown.count(found.lost, 'document')} without a trace but in the count", "red"))
+        lines.append(Text(f"✗ {shown.count(found.lost, 'document')} lost, known only from the count", "red"))
     lines.append(Text("→ give it vectors with `waylore reembed`, and add the damaged documents again", "cyan"))
     print_result(asdict(found), Group(*lines), as_json)
     if found.damaged or found.lost:
@@ -99,7 +99,7 @@ def _count_problems(findings: list[Finding]) -> int:
 
 
 def config(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Show every setting and where it comes from.
+    """Show every setting with its origin.
 
     A setting that cannot be used is marked, and the exit code is 2. The first of these places wins: an option, an
     environment variable, a secret file, `.env`, `waylore.toml` here or in a parent folder, your own

@@ -1,4 +1,4 @@
-"""`waylore forget` and `quarantine`: remove documents, or what they say about a name, and show what is gone."""
+"""`waylore forget` and `quarantine`: remove documents or statements about a name, and show what was removed."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ from waylore.types.identity import get_file
 from waylore.types.knowledge import Document
 from waylore.types.results import Receipt
 
-SPECIAL = re.compile(r"([\\*?\[\]#! ])")  # characters with a meaning in rules of ignored files
+SPECIAL = re.compile(r"([\\*?\[\]#! ])")  # characters with a special meaning in ignore rules
 
 
 def forget(
@@ -68,7 +68,7 @@ def forget(
         bool,
         typer.Option(
             "--expired",
-            help="Only expired documents, and those older than retention.days; of all users without --user.",
+            help="Only documents that have expired or are older than retention.days; of all users without --user.",
         ),
     ] = False,
     ignore: Annotated[
@@ -85,8 +85,8 @@ def forget(
 ) -> None:
     """Remove documents, with everything that no other document supports.
 
-    Without names, everything of a user, a session or a time is forgotten, or all expired documents. At a terminal you
-    are asked for confirmation first.
+    Without names, the options select the documents: of a user, a session or a time, or all expired ones. At a terminal
+    you are asked for confirmation first.
 
     Example: `waylore forget docs/old.md notes/ --verify`
     """
@@ -126,7 +126,7 @@ def forget(
 
 
 def _get_age(store: str, collection: str) -> timedelta | None:
-    """Return the age at which the settings let documents of the collection expire."""
+    """Return the age at which documents of the collection expire by the settings."""
     settings = load_settings(store, collection)
     return settings.retention.get_age(settings.collection)
 
@@ -142,7 +142,7 @@ def quarantine(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take back all documents that an author wrote, until they are released.
+    """Hide all documents that an author wrote until they are released.
 
     Example: `waylore quarantine key:4f1c2a9be07d3351`
     """
@@ -174,13 +174,13 @@ def _remove_statements(
     """Remove the statements with a name. Documents that have it in their address or speaker must be forgotten first."""
     if bound := [each.document for each in named if each.is_bound]:
         places = ", ".join(to_line(each.uri or each.id) for each in bound[:3])
-        raise ConfigError(f"the name stands in the address, user or speaker of {places}: forget these documents first")
+        raise ConfigError(f"the address, user or speaker of {places} has the name; forget these documents first")
     ids = [each.document.id for each in named]
     return Receipt() if is_dry else memory.remove_statements(names, documents=ids, user=user)
 
 
 def _list_chosen(memory: Waylore, planned: Receipt, user: str, *, is_expired: bool) -> list[Document]:
-    """Return the documents of a receipt; those that have expired, which may be of any user, by their ids alone."""
+    """Return the documents of a receipt; expired ones, which may be of any user, by their ids only."""
     if is_expired:
         return [Document(id_) for id_ in planned.documents]
     chosen = frozenset(planned.documents)
@@ -208,7 +208,7 @@ def _list_statements(named: Sequence[NamedDocument]) -> Iterator[Text]:
 
 
 def _ignore_files(documents: Sequence[Document]) -> list[str]:
-    """Add the files of documents to `.wayloreignore` in the folder of the project, or else in their own folder."""
+    """Add the files of documents to `.wayloreignore` in the project's folder, or without a project in their own."""
     project = find_project_folder() or Path.cwd()
     paths = (project / unquote(get_file(each.uri)) for each in documents if each.uri)
     files = [path for path in dict.fromkeys(paths) if path.is_file()]
@@ -260,7 +260,7 @@ def _to_dict(named: NamedDocument) -> dict[str, object]:
 
 
 def _summarise(receipt: Receipt, remains: list[str] | None, ignored: list[str], changed: int) -> Iterator[Text]:
-    """Yield lines that say what is gone; `changed` documents have lost statements only."""
+    """Yield lines that describe the removals; `changed` documents have lost only statements."""
     documents, passages = (shown.count(len(ids), name) for ids, name in _name_kinds(receipt)[:2])
     others = [shown.count(len(ids), name) for ids, name in _name_kinds(receipt)[2:]]
     if changed:

@@ -44,7 +44,7 @@ from waylore.system import count_cores
 from waylore.types.author import OWNER
 from waylore.types.knowledge import Document, Metadata
 
-WRITERS = 2  # for each cell on a server; writers of one collection take turns
+WRITERS = 2  # writers for each cell on a server; writers of one collection take turns
 
 
 def load(
@@ -76,7 +76,7 @@ def load(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder in which addresses begin; if absent, that of waylore.toml. Others are absolute paths.",
+            help="Base folder of addresses; that of waylore.toml if absent. Other files get absolute paths.",
         ),
     ] = None,
     expires: Expires = None,
@@ -126,7 +126,7 @@ def _check_source(source: str, root: Path | None) -> None:
 
 
 def _check_model(settings: Settings, stores: Sequence[Store]) -> None:
-    """Raise ModelMismatch before anything is read, not when the first batch is written."""
+    """Raise ModelMismatch early: before files are read, not when the first batch is written."""
     embedder = defer_embedder(settings.embedding)
     for store in stores:
         if problem := describe_mismatch(store.statistics(), embedder):
@@ -192,7 +192,7 @@ def _make_job(
     )
     limits = Limits(seconds=settings.files.seconds)
     task = Task(path, folder, find_project_folder(), template, OWNER, limits, scrub=scrub)
-    embedding = settings.embedding.model_copy(update={"threads": settings.embedding.threads or 1})  # of each process
+    embedding = settings.embedding.model_copy(update={"threads": settings.embedding.threads or 1})  # per process
     return LoadJob(
         task,
         task.compute_stamp(create_extractor(settings.extraction)),
@@ -204,5 +204,5 @@ def _make_job(
 
 
 def make_models(embedding: EmbeddingSettings, extraction: ExtractionSettings) -> LoadModels:
-    """Make the models of a process that prepares."""
+    """Make the models of a process that prepares documents."""
     return LoadModels(create_embedder(embedding), create_extractor(extraction))

@@ -44,7 +44,7 @@ AUDIT_PAGE = 1_000  # entries that are read at a time
 
 
 def compact(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Rewrite the store without unused bytes, as forgetting leaves them.
+    """Rewrite the store without the unused bytes that forgetting leaves.
 
     Takes as long as copying the store. Other processes cannot write meanwhile.
 
@@ -107,7 +107,7 @@ def export(
 
 @contextmanager
 def _choose_store(store: str, collection: str, *, salvage: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the store to export; to salvage, one with the documents that are whole, and those that are damaged."""
+    """Yield the store to export. To salvage, yield a store with the intact documents, and a list of damaged ones."""
     if not salvage:
         yield store, []
         return
@@ -124,7 +124,7 @@ def _export_to_stdout(memory: Waylore) -> None:
 
 
 def audit(
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of entries, the newest ones.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of newest entries.")] = 50,
     author: Annotated[str, typer.Option("--author", metavar="NAME", help="Only changes of this author.")] = "",
     keys: Annotated[bool, typer.Option("--keys", help="Changes of the service's API keys instead.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Check that no entry was changed or taken out.")] = False,
@@ -134,7 +134,7 @@ def audit(
 ) -> None:
     """Show the changes with their authors and times, without content.
 
-    Exits with 1 if `--verify` finds an entry that does not follow from the one before it.
+    Exits with 1 if `--verify` finds an entry that does not match the hash of the previous one.
 
     Example: `waylore audit --author key:4f1c --verify`
     """
@@ -169,14 +169,14 @@ def _open_log(store: str, collection: str, *, of_keys: bool) -> Iterator[AuditLo
 
 
 def _list_newest(log: AuditLog, limit: int, author: str) -> list[AuditEntry]:
-    """Return the newest entries, those of an author if one is given. Reads from the end, no further than needed."""
+    """Return the newest entries, of an author if one is given. Reads backwards, no further than needed."""
     found = list[AuditEntry]()
     page = log.audit(after=-AUDIT_PAGE, limit=AUDIT_PAGE)
     while page and len(found) < limit:
         found[:0] = [entry for entry in page if author in ("", entry.author)]
         first = page[0].number
         earlier = log.audit(after=max(first - 1 - AUDIT_PAGE, 0), limit=AUDIT_PAGE) if first > 1 else ()
-        page = tuple(entry for entry in earlier if entry.number < first)  # old ones may be deleted
+        page = tuple(entry for entry in earlier if entry.number < first)  # old entries may have been deleted
     return found[-limit:]
 
 
@@ -222,7 +222,7 @@ def tune(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Fit the weights of the graph search to the collection, and keep them if they answer your questions better.
+    """Fit the weights of the graph search to the collection, and store them if they answer your questions better.
 
     Each question is answered with weights that were fitted without it. Without questions of your own, some are made
     from facts of the collection, and the result is only shown. Searches name the weights that they use.
@@ -265,7 +265,7 @@ def _require_embedder(settings: Settings) -> Embedder:
 
 
 def evaluate(context: typer.Context) -> None:
-    """Measure how well recipes answer questions about a folder of files, or those of benchmark sets.
+    """Measure how well recipes answer questions about a folder of files, or questions of benchmark sets.
 
     Example: `waylore eval docs --questions questions.jsonl`
     """

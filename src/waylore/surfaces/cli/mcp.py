@@ -29,10 +29,10 @@ mcp_app = typer.Typer(help="Serve the collection to an agent (MCP).")
 
 Labels = Annotated[
     list[str],
-    typer.Option("--label", "-l", help="Label of the agent: it reads with it, and its documents get it."),
+    typer.Option("--label", "-l", help="Label of the agent, for its reads and its documents."),
 ]
 AgentUser = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory the agent has.")]
-TextOnly = Annotated[bool, typer.Option("--text", help="Answer with text alone, for clients that prefer JSON to it.")]
+TextOnly = Annotated[bool, typer.Option("--text", help="Answer with text only, for clients that would show JSON.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Do not let the agent add or forget.")]
 
 

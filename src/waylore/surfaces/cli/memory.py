@@ -1,7 +1,7 @@
 """`waylore remember`, `hooks`, `profile`, `changes` and `timeline`: the memory of a user.
 
-Conversations come from a file, an export or a pipe, or from sessions of a coding agent, which calls hooks. The other
-commands show what is known.
+Conversations come from a file, an export or a pipe, or from hooks of a coding agent. The other commands show the facts
+of the memory.
 """
 
 import json
@@ -44,7 +44,7 @@ from waylore.surfaces.tools import session as session_hooks
 from waylore.types.messages import Conversation
 from waylore.types.results import RememberReport
 
-ItemLimit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of lines, the newest.")]
+ItemLimit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of newest lines.")]
 From = Annotated[
     datetime | None, typer.Option("--since", metavar="DATE", parser=parse_date, help="Only from this date on.")
 ]
@@ -72,7 +72,7 @@ def remember(
         bool | None,
         typer.Option("--day-first/--month-first", help="Whether 1/2 is 1 February, if no date of a chat shows it."),
     ] = None,
-    tools: Annotated[bool, typer.Option("--tools", help="Also remember calls of tools and their results.")] = False,
+    tools: Annotated[bool, typer.Option("--tools", help="Also store calls of tools and their results.")] = False,
     label: Labels = [],  # noqa: B006 (typer copies it)
     metadata: Pairs = [],  # noqa: B006
     store: StoreUrl = "",
@@ -82,8 +82,8 @@ def remember(
     """Remember conversations: each message as a turn with its speaker and time.
 
     A file is an export of ChatGPT, Claude, Slack, WhatsApp or Discord, messages as JSON, or a transcript with a name
-    before each line. Messages that are known already change nothing. Without --session a conversation has the session
-    of its file.
+    before each line. Messages that are already stored change nothing. Without --session, the session of a conversation
+    is the one in its file.
 
     Example: `waylore remember conversations.json --user mara`
     """
@@ -115,7 +115,7 @@ def profile(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what holds now of a user, one line for each relation.
+    """Show the current facts about a user, one line for each relation.
 
     The most used relations come first, then the newest.
 
@@ -137,7 +137,7 @@ def changes(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what began, changed, was corrected and ended, in order of time.
+    """Show facts that began, changed, were corrected or ended, in order of time.
 
     Example: `waylore changes --user mara --since 2026-03-01`
     """
@@ -158,7 +158,7 @@ def timeline(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show all that was said of an entity in order of time, with the periods in which it held.
+    """Show all statements about an entity in order of time, with the periods in which they held.
 
     Example: `waylore timeline Oslo --user mara`
     """
@@ -178,7 +178,7 @@ def _read_files(paths: list[str], format_: str, day_first: bool | None) -> Itera
 def _remember_all(
     keep: Callable[..., RememberReport], found: Iterator[Conversation | Skipped], session: str, tools: bool
 ) -> tuple[RememberReport, list[Skipped]]:
-    """Remember conversations, each in the given session, or in one of its own."""
+    """Store conversations, each in the given session, or in its own."""
     total, skipped = RememberReport(), []
     for each in found:
         if isinstance(each, Skipped):
@@ -198,7 +198,7 @@ def _summarise(report: RememberReport) -> str:
 
 # -- hooks ---------------------------------------------------------------------------------------------
 
-hooks_app = typer.Typer(help="Let a coding agent recall and remember by itself.", no_args_is_help=True)
+hooks_app = typer.Typer(help="Let a coding agent recall and remember automatically.", no_args_is_help=True)
 HookClient = Annotated[hooks.Name, typer.Option("--client", help="Client whose sessions are remembered.")]
 IsLocal = Annotated[
     bool, typer.Option("--local", help="Use .claude/settings.local.json, which is not shared with others.")
@@ -219,7 +219,7 @@ def install_hooks(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write hooks into the settings of this project: recall at the start of a session, remember it at its end.
+    """Write hooks into the settings of this project: recall when a session starts, and remember it when it ends.
 
     Other hooks stay as they are.
 
@@ -254,7 +254,7 @@ def uninstall_hooks(
 def _change_settings(
     file: Path, change: Callable[[dict[str, Any]], dict[str, Any]], dry_run: bool, as_json: bool
 ) -> None:
-    """Write changed settings, unless nothing changes; settings of which nothing is left are deleted."""
+    """Write settings if they changed; delete the file if the settings are empty."""
     before = clients.read(file)
     after = change(before)
     is_changed = after != before
@@ -293,7 +293,7 @@ def run_hook(
 
 
 def _answer(hook: session_hooks.SessionHook, max_tokens: int, store: str, collection: str) -> str:
-    """Do what an event is for, and return the text for the model."""
+    """Handle an event, and return the text for the model."""
     if hook.event == session_hooks.START:
         with open_without_models(store, collection) as memory:
             return session_hooks.recall_latest(memory, hook, max_tokens)

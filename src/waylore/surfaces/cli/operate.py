@@ -74,7 +74,7 @@ def add_cell(
     catalogue: CatalogueUrl = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a cell, or use a drained cell again. The database must be reachable. A missing catalogue is created.
+    """Add a cell, or reactivate a drained cell. The database must be reachable. A missing catalogue is created.
 
     Example: `waylore cells add west postgresql://west/waylore --catalogue sqlite:///cells.db`
     """
@@ -116,7 +116,7 @@ def drain_cell(
 
 @collections_app.command("list")
 def list_all(store: StoreUrl = "", as_json: AsJson = False) -> None:
-    """List the collections of a file with their sizes, of a catalogue of cells, or those that a service has registered.
+    """List collections: of a file with their sizes, of a catalogue of cells, or of the registry of a service.
 
     Example: `waylore collections list`
     """
@@ -130,7 +130,7 @@ def list_all(store: StoreUrl = "", as_json: AsJson = False) -> None:
 
 
 def _list_collections(address: str) -> list[dict[str, str | int]]:
-    """Return the collections of a store by name. PostgreSQL shows a role its own collection only."""
+    """Return the collections of a store by name. On PostgreSQL, a role sees only its own collection."""
     parsed = parse_url(address)
     if parsed.is_cells:
         with closing(open_catalogue(address)) as catalogue:
@@ -173,9 +173,7 @@ BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of 
 def backup(
     folder: BackupFolder,
     store: StoreUrl = "",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Try to restore a backup that exists, and make none.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Only try to restore an existing backup.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Copy a store into a new folder while it is read and written, and verify the copy.

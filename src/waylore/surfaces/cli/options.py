@@ -1,7 +1,6 @@
-"""Options that several commands share, and what they become: settings, a collection, a filter, a recipe.
+"""Options that several commands share, and their conversion to settings, a collection, a filter or a recipe.
 
-The functions here open the collection that a command works on, and close it again. Each command decides what it does
-with it.
+The functions here open the collection of a command and close it again. They do not work on it.
 """
 
 import json
@@ -37,7 +36,7 @@ from waylore.types.knowledge import Document, Metadata, Scalar
 from waylore.types.search import Filter, GroupBy
 
 T = TypeVar("T")
-PAGE = 1_000  # documents that are listed at a time
+PAGE = 1_000  # documents in one page of a list
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -96,7 +95,7 @@ AsOf = Annotated[
 UserName = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="User whose memory it is.")]
 SessionName = Annotated[str, typer.Option("--session", metavar="NAME", help="Session of a conversation.")]
 At = Annotated[
-    datetime | None, typer.Option("--at", metavar="DATE", parser=parse_date, help="When it was said, or its event was.")
+    datetime | None, typer.Option("--at", metavar="DATE", parser=parse_date, help="Time of the statement or event.")
 ]
 Expires = Annotated[
     datetime | None,
@@ -124,7 +123,7 @@ Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number 
 
 
 def load_settings(store: str, collection: str, **sections: Any) -> Settings:
-    """Load the settings; the options come first, and so do values of sections such as `http`."""
+    """Load the settings; options and the given values of sections such as `http` override them."""
     return load(**keep_given(store=store, collection=collection), **sections)
 
 
@@ -217,12 +216,12 @@ def build_filter(labels: Sequence[str], where: Sequence[str]) -> Filter:
 
 
 def read_labels(labels: Sequence[str]) -> frozenset[str] | None:
-    """Return the labels of the caller: None, which sees everything, without any; an empty one is no label."""
+    """Return the labels of the caller, without empty ones; None, which sees everything, if no option is given."""
     return frozenset(filter(None, labels)) if labels else None
 
 
 def read_metadata(pairs: Sequence[str]) -> Metadata:
-    """Return the metadata of a document; a key that is given twice has several values."""
+    """Return the metadata of a document; a repeated key has several values."""
     values: dict[str, list[Scalar]] = defaultdict(list)
     for key, value in map(_split_pair, pairs):
         values[key].append(parse_scalar(value))
@@ -230,7 +229,7 @@ def read_metadata(pairs: Sequence[str]) -> Metadata:
 
 
 def parse_scalar(text: str) -> Scalar:
-    """Return a number or a truth value if the text is one in JSON, else the text."""
+    """Return the number or boolean that a text is in JSON, else the text."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -246,14 +245,14 @@ def _split_pair(text: str) -> tuple[str, str]:
 
 
 def choose_method(method: str, values: Sequence[str]) -> str | Recipe | None:
-    """Return the method of a search: a recipe if values of it are changed, None for the operator's default."""
+    """Return the method of a search: a recipe if its values are overridden, None for the operator's default."""
     if not values:
         return resolve_method(method) if method else None
     return change_recipe(resolve_method(method or "graph"), values)
 
 
 def find_documents(memory: Waylore, name: str, user: str) -> list[Document]:
-    """Return the documents of an id, of an address or a path (also of the rows of a file), or of a folder."""
+    """Return the documents of an id, an address, a path (also the rows of a file) or a folder."""
     found = _find_at(memory, name, user) or _find_at(memory, find_address(name), user)
     if not found:
         try:

@@ -1,7 +1,6 @@
 """`waylore search` and `waylore explain`: find passages, and show why a passage was found.
 
-The engine searches; `terminal.hits` renders the result for people, and `to_dict` for programs. Nothing changes but
-use counts.
+The engine searches; `terminal.hits` renders the result for people, and `to_dict` for programs. Only use counts change.
 """
 
 import time
@@ -39,7 +38,7 @@ from waylore.surfaces.terminal import hits as shown
 from waylore.surfaces.terminal.output import AsJson, print_result
 from waylore.types.search import SearchResult
 
-MIN_ID_LENGTH = 7  # characters from which on an argument may be the beginning of a passage's id
+MIN_ID_LENGTH = 7  # minimum length of an argument that may be the beginning of a passage's id
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, or keywords.", show_default=False)]
 
 
@@ -72,9 +71,9 @@ def search(
 ) -> None:
     """Search the collection and show the best passages, each with the path that led to it.
 
-    The method `graph` follows facts from the entities that the question names, `hybrid` is plain search, and
-    `auto`, the default, chooses by the question and the collection. The graph adds to the hits of plain search, it
-    removes none.
+    The method `graph` follows facts from the entities that the question names, `hybrid` is plain search, and `auto`,
+    the default, chooses by the question and the collection. The graph adds hits to those of plain search and removes
+    none.
 
     Example: `waylore search "Who owns the session service?" -k 5`
     """
@@ -155,7 +154,7 @@ def _read_options(
 
 
 def _find_rank(result: SearchResult, hit: str) -> int:
-    """Return the rank of a hit that is given by its rank or by the id of its passage."""
+    """Return the rank of a hit, given by rank or by the id of its passage."""
     ids = [each.passage.id for each in result.hits]
     is_id = len(hit) >= MIN_ID_LENGTH
     rank = next((at for at, id_ in enumerate(ids, 1) if is_id and id_.startswith(hit)), 0)

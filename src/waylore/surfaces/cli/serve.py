@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 FACTORY = "waylore.surfaces.http.app:from_environment"
-MAX_CONNECTIONS = 1_000  # of one process; requests beyond are refused
-SHUTDOWN_SECONDS = 30  # for running requests to finish
-STARTUP_SECONDS = 60  # for a worker process to import everything; uvicorn's 5 kill it on a busy machine
-ALONE = {"host": "127.0.0.1", "workers": 1, "auth": True, "hosts": (), "cors_origins": ()}  # for `explore`
+MAX_CONNECTIONS = 1_000  # per process; further requests are refused
+SHUTDOWN_SECONDS = 30  # time for running requests to finish
+STARTUP_SECONDS = 60  # time for a worker process to import everything; uvicorn's 5 s kill it on a busy machine
+ALONE = {"host": "127.0.0.1", "workers": 1, "auth": True, "hosts": (), "cors_origins": ()}  # settings of `explore`
 
 Store = Annotated[str | None, typer.Option(help="Store: a file, postgresql://… or cells+…")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on; http.host if absent.")]
@@ -82,7 +82,7 @@ NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the address only,
 def explore(
     file: ExploredFile = "", collection: CollectionName = "", port: FreePort = 0, no_open: NoOpen = False
 ) -> None:
-    """Look at a store in the browser: ask, and see the path to each answer. Only this machine can reach the page.
+    """Explore a store in the browser: ask, and see the path to each answer. Only this machine can reach the page.
 
     Example: `waylore explore memory.waylore`
     """
@@ -103,7 +103,7 @@ def _announce_page(place: str, opens_browser: bool, url: str) -> None:
     if opens_browser:
         import webbrowser  # noqa: PLC0415
 
-        Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a browser of the terminal would wait
+        Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a browser in the terminal would block
 
 
 def _check(settings: Settings) -> None:
@@ -119,7 +119,7 @@ def _check(settings: Settings) -> None:
 
 
 def _run(settings: Settings, app: "str | FastAPI", announce: Callable[[str], None]) -> None:
-    """Run uvicorn like `uvicorn.run`, but announce the address before the first request is answered."""
+    """Run uvicorn like `uvicorn.run`, but print the address before the first request is answered."""
     import uvicorn  # noqa: PLC0415
     from uvicorn.supervisors import Multiprocess  # noqa: PLC0415
 
@@ -137,7 +137,7 @@ def _run(settings: Settings, app: "str | FastAPI", announce: Callable[[str], Non
         log_config=None,
     )
     socket = config.bind_socket()
-    socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)  # asyncio sets it only on its own sockets; saves 40 ms
+    socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)  # asyncio sets this only on its own sockets; it saves 40 ms
     socket.listen(config.backlog)  # requests wait while the store is opened
     host, port = socket.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

@@ -67,8 +67,8 @@ def init(
 ) -> None:
     """Set up this folder: write waylore.toml, download the model, create the store.
 
-    Running it again changes nothing. The embedder is fastembed if it is installed, else none: then only words are
-    searched, until you `pip install 'waylore[local]'`. If the store has vectors of another model, run `waylore
+    Running it again changes nothing. The embedder is fastembed if it is installed, else none: without one, only words
+    are searched, until you `pip install 'waylore[local]'`. If the store has vectors of another model, run `waylore
     reembed` afterwards.
 
     Example: `waylore init --embedder fastembed`
@@ -103,7 +103,7 @@ def set_up(options: dict[str, Any]) -> SetUp:
 
 
 def set_up_if_unset(store: str, collection: str) -> None:
-    """Set up the working folder as `waylore init` does, if no setting exists and no store.
+    """Set up the working folder as `waylore init` does, if neither a setting nor a store exists.
 
     Without an installed embedder no file is written, so that `waylore init` can set one later.
     """
@@ -128,7 +128,7 @@ def set_up_if_unset(store: str, collection: str) -> None:
 def choose_options(
     embedder: str | None = None, model: str = "", model_path: Path | None = None, store: str = "", collection: str = ""
 ) -> dict[str, Any]:
-    """Return the options as settings; the first time with an embedder that is installed."""
+    """Return the options as settings; the first time, add an installed embedder."""
     folder = model_path and model_path.resolve()
     provider = embedder or _choose_provider(model, folder)
     name = model or ("" if folder or PROJECT.exists() else DEFAULT_MODELS.get(provider, ""))
@@ -148,7 +148,7 @@ def _choose_provider(model: str, folder: Path | None) -> str:
 
 
 def _check_unchanged(options: dict[str, Any]) -> Settings:
-    """Return the existing settings; options that differ from them are refused."""
+    """Return the existing settings; refuse options that differ from them."""
     existing, changed = load(), load(**options)
     differing = [
         one.name
@@ -174,7 +174,7 @@ def _write_toml(settings: Settings, options: dict[str, Any]) -> str:
 
 
 def write_value(value: str) -> str:
-    """Return a value as it is written into the file. A JSON string is valid TOML."""
+    """Return a value as TOML; a JSON string is valid TOML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -182,7 +182,7 @@ def write_value(value: str) -> str:
 
 
 def needs_model(settings: Settings, is_new: bool) -> bool:
-    """Return whether the model is loaded now: the first time, or if the store is not on this computer yet."""
+    """Return whether the model must be loaded now: the first time, or if the store is not on this computer yet."""
     file = find_file(settings)
     return settings.embedding.provider in DEFAULT_MODELS and (is_new or (file is not None and not file.exists()))
 
@@ -203,7 +203,7 @@ def _prepare_models(settings: Settings, is_new: bool) -> Embedder | None:
 
 
 def _name_ways_on(embedding: EmbeddingSettings, error: ModelUnavailable) -> ModelUnavailable:
-    """Return the error of a model that cannot be downloaded with the ways to go on; any other error as it is."""
+    """Add the alternatives to the error of a model that cannot be downloaded; return other errors unchanged."""
     if embedding.path or embedding.provider not in MODEL_FILES or not find_spec(embedding.provider):
         return error
     problem = str(error).splitlines()[0].partition("; ")[0]

@@ -1,9 +1,9 @@
 """Authenticate the caller of a request and give routes their collection, as FastAPI dependencies.
 
-`ReadAccess`, `WriteAccess` and `AdminAccess` are a collection and a caller with that scope; `AdminCaller` is a
-caller with the scope admin. Errors come in this order: unknown caller (401), too many requests (429), no such
-collection (404), scope too small (403). The module also replays responses for idempotency keys. What a route does
-is in the module of its subject.
+`ReadAccess`, `WriteAccess` and `AdminAccess` are a collection and a caller with that scope; `AdminCaller` is a caller
+with the scope admin. Errors come in this order: unknown caller (401), too many requests (429), no such collection
+(404), scope too small (403). The module also replays responses for idempotency keys. The routes are in the modules of
+their subjects.
 """
 
 import asyncio
@@ -157,10 +157,10 @@ WriteAccess = Annotated[CollectionAccess, Depends(_require_scope("write"))]
 AdminAccess = Annotated[CollectionAccess, Depends(_require_scope("admin"))]
 
 IDEMPOTENCY_KEY_PATTERN = r"^[!-~]{1,255}$"
-REPLAY_SECONDS = 86_400.0  # how long a response can be repeated
-APART_SECONDS = 10.0  # time limit of a call on the registry after the work was done
-APART_WAIT_SECONDS = 1.0  # for which the response waits for such a call
-APART: set[asyncio.Task[None]] = set()  # such calls that run
+REPLAY_SECONDS = 86_400.0  # time for which a response can be repeated
+APART_SECONDS = 10.0  # time limit of a call on the registry after the work
+APART_WAIT_SECONDS = 1.0  # the response waits this long for such a call
+APART: set[asyncio.Task[None]] = set()  # running calls of this kind
 JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -199,7 +199,7 @@ class Route(APIRoute):
 
 
 def create_router(tag: str, prefix: str) -> APIRouter:
-    """Return a router for the routes of a subject, with the error responses that all of them share."""
+    """Return a router for the routes of a subject, with their common error responses."""
     return APIRouter(
         prefix=prefix,
         tags=[tag],
@@ -245,7 +245,7 @@ async def _handle_or_replay(request: Request, handle: Handler, key: IdempotencyK
     try:
         with record_as(_make_request_id(key, service.secret)):
             response = await handle(request)
-    except BaseException:  # a thread may still work, but it cannot commit any more
+    except BaseException:  # a thread may still work, but it can no longer commit
         await _run_apart(service, lambda registry: registry.release(key))
         raise
     answer = CachedResponse(key.digest, response.status_code, bytes(response.body), response.media_type or "")
@@ -255,15 +255,15 @@ async def _handle_or_replay(request: Request, handle: Handler, key: IdempotencyK
 
 
 def _make_request_id(key: IdempotencyKey, secret: bytes) -> str:
-    """Return the id of a request, which only the service can compute: it is the id of the receipt too."""
+    """Return the id of a request. Only the service can compute it, because it is also the id of the receipt."""
     text = "\n".join((key.caller, key.word, key.digest))
     return hmac.digest(secret, text.encode(), "sha256")[:16].hex()
 
 
 async def _run_apart(service: Service, call: Callable[[Registry], None]) -> None:
-    """Run a call on the registry apart from the deadline of the request, and wait for it a moment.
+    """Run a call on the registry without the deadline of the request, and wait for it briefly.
 
-    If it fails, the claim expires. The request is not done again then: the store has a record of its write.
+    If it fails, the claim expires. The request is still not repeated, because the store has a record of its write.
     """
 
     async def run() -> None:

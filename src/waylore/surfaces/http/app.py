@@ -1,6 +1,6 @@
 """Create the HTTP service with FastAPI: routes, error handlers, limits, health and the OpenAPI document.
 
-What a route does is in the module of its subject. `service` holds the running service and decides who may call.
+The routes are in the modules of their subjects. `service` holds the running service and checks the rights of callers.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         )
     app.add_middleware(RequestLimits, settings=settings.http)
     app.add_middleware(OriginCheck, settings=settings.http)
-    app.add_middleware(Instrumentation, telemetry=telemetry)  # the outermost, so that refused requests are recorded
+    app.add_middleware(Instrumentation, telemetry=telemetry)  # outermost, so that refused requests are recorded
     return app
 
 
@@ -149,7 +149,7 @@ async def get_docs_file(name: str) -> Response:
 
 
 def _find_swagger() -> Path:
-    """Return the folder of Swagger's files. The package that has them is not imported."""
+    """Return the folder of Swagger's files, without importing their package."""
     found = find_spec("fastapi_swagger")
     if found is None or found.origin is None:
         raise NotFound("Swagger is not installed; install waylore[http] again")
@@ -158,7 +158,7 @@ def _find_swagger() -> Path:
 
 @router.get("/healthz")
 async def check_liveness() -> Liveness:
-    """Return ok while the process answers. Nothing else is checked."""
+    """Return ok if the process answers. Nothing else is checked."""
     return Liveness(status="ok")
 
 

@@ -1,4 +1,4 @@
-"""Routes for collections: list, create, describe, count, audit and delete them, and take back documents."""
+"""Routes for collections: list, create, describe, count, audit and delete them, and quarantine documents."""
 
 from datetime import UTC, datetime
 
@@ -108,7 +108,7 @@ async def get_stats(access: ReadAccess) -> Response:
 
 @router.get("/{collection}/insight", response_model=Insight)
 async def get_insight(access: ReadAccess) -> Response:
-    """Return the size of a collection, its growth by day, and what its searches did, as far as you may see it."""
+    """Return the size of a collection, its growth by day, and figures of its searches, as far as you may see them."""
     caller, seen = access.caller, access.service.activity.get(access.collection).report()
     is_whole = not caller.author.is_limited
 
@@ -132,7 +132,7 @@ async def get_insight(access: ReadAccess) -> Response:
 async def audit_collection(
     access: AdminAccess, after: After = 0, cursor: Cursor = None, limit: Limit = 100
 ) -> AuditPage:
-    """List what was changed in a collection, by whom and when, oldest first. It has ids of documents and no content."""
+    """List the changes of a collection with author and time, oldest first, with ids of documents and no content."""
     secret, name = access.service.secret, f"audit {access.collection}"
     start = int(read_cursor(secret, name, cursor)[0]) if cursor else after
     entries = await access.run(lambda waylore: waylore.audit(after=start, limit=limit + 1))
@@ -147,19 +147,19 @@ async def list_quarantined(access: AdminAccess) -> Quarantine:
 
 @router.post("/{collection}/quarantine", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
 async def quarantine_author(access: AdminAccess, body: AuthorBody) -> Receipt:
-    """Take back all documents that an author wrote, until they are released. The receipt lists what was removed."""
+    """Hide all documents that an author wrote until they are released. The receipt lists the removed items."""
     return Receipt.of(await access.forget(lambda waylore: waylore.quarantine(body.author)))
 
 
 @router.post("/{collection}/quarantine/release", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
 async def release_author(access: AdminAccess, body: AuthorBody) -> Receipt:
-    """Bring back the documents of an author. `missing` lists those that stay, because they were added again."""
+    """Bring back the documents of an author. `missing` lists documents that stay, because they were added again."""
     return Receipt.of(await access.write(lambda waylore: waylore.release(body.author)))
 
 
 @router.post("/{collection}/quarantine/forget", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
 async def forget_quarantined(access: AdminAccess, body: AuthorBody) -> Receipt:
-    """Forget the documents of an author in quarantine for good. The receipt lists what was removed."""
+    """Forget the documents of an author in quarantine for good. The receipt lists the removed items."""
     return Receipt.of(await access.write(lambda waylore: waylore.forget_quarantined(body.author)))
 
 

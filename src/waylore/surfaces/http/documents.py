@@ -59,17 +59,17 @@ DOCUMENT_LINKS = make_links(
 DocumentId = Annotated[str, make_id_check("document"), describe_id("document")]
 ReceiptId = Annotated[str, make_id_check("receipt"), describe_id("receipt")]
 Under = Annotated[
-    str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only addresses that begin with this.")
+    str, Query(max_length=1_000, pattern=TEXT_PATTERN, description="Only documents whose address begins with this.")
 ]
 OfUser = Annotated[
     str,
     Query(
         max_length=MAX_TITLE,
         pattern=TEXT_PATTERN,
-        description="Also what belongs to this user; that of your key if absent.",
+        description="Also the documents of this user; the user of your key if absent.",
     ),
 ]
-IncludeExpired = Annotated[bool, Query(description="Whether documents that have expired are listed too.")]
+IncludeExpired = Annotated[bool, Query(description="Whether to list expired documents too.")]
 EntityName = Annotated[
     str,
     Query(
@@ -150,7 +150,7 @@ async def get_document(access: ReadAccess, document: DocumentId, user: OfUser = 
 
 @router.delete("/documents/{document}", dependencies=[IDEMPOTENT])
 async def forget_document(access: WriteAccess, document: DocumentId, user: OfUser = "") -> Receipt:
-    """Forget a document with everything that no other document supports. The receipt lists what was removed."""
+    """Forget a document with everything that no other document supports. The receipt lists the removed items."""
     receipt = await access.forget(lambda waylore: waylore.forget(document, user=user))
     if not receipt.documents:
         raise _make_not_found_error(document)
@@ -224,7 +224,7 @@ async def list_merges(access: ReadAccess, entity: EntityName) -> Response:
 
 @router.post("/names/distinct", status_code=201, dependencies=[IDEMPOTENT], responses=BODY_PROBLEMS)
 async def mark_distinct(access: WriteAccess, body: NamePair) -> AddedDocument:
-    """State that two names mean different things. Forget the returned document to undo it."""
+    """Record that two names mean different things. Forget the returned document to undo it."""
     id_ = await access.write(lambda waylore: waylore.mark_distinct(body.name, body.other, labels=body.labels))
     return AddedDocument(id=id_, left_out={})
 

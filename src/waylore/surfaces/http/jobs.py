@@ -1,6 +1,6 @@
 """Routes for background jobs: start, list, read, follow and cancel them.
 
-A caller who may read some labels only, or one user, sees its own jobs. Events are server-sent events: one for each
+A caller limited to some labels or to one user sees only its own jobs. Events are server-sent events: one for each
 change of a job, and the last when it ends. A client that reconnects with `Last-Event-ID` gets the events after it.
 """
 
@@ -93,7 +93,7 @@ async def get_job(access: ReadAccess, job: JobId) -> JobResponse:
 
 @router.post("/{job}/cancel")
 async def cancel_job(access: WriteAccess, job: JobId) -> JobResponse:
-    """Cancel a job: at once if it waits, after its next step if it runs. What it has written stays."""
+    """Cancel a job: at once if it waits, after its next step if it runs. Its writes are not undone."""
     return JobResponse.of(
         await access.service.run_on_jobs(
             access.caller.id, lambda runner: runner.cancel(access.collection, job, caller=_choose_caller(access))
@@ -123,7 +123,7 @@ async def _stream_events(access: CollectionAccess, first: jobs.Job, after: int) 
         with Deadline(access.service.settings.http.request_timeout).activate():
             return await _get_job(access, first.id, SERVICE)
 
-    restart_deadline(None)  # the stream ends with the job, only each read has a time limit
+    restart_deadline(None)  # the stream ends with the job; only single reads have a time limit
     with access.service.background.followers.reserve(access.caller.id):
         async for job in access.service.background.jobs.follow(read, after=after):
             yield ServerSentEvent(JobResponse.of(job).model_dump_json(), event=job.state, id=str(job.version))
@@ -136,5 +136,5 @@ async def _get_job(access: CollectionAccess, id_: str, reader: str) -> jobs.Job:
 
 
 def _choose_caller(access: CollectionAccess) -> str | None:
-    """Return whose jobs the caller may see: None for all, or its own id if some documents may be hidden from it."""
+    """Return the owner of the jobs that the caller may see: its own id if it is limited, None for all jobs."""
     return access.caller.id if access.caller.author.is_limited else None

@@ -1,7 +1,7 @@
 """Routes for API keys, for administrators: create, list, rotate and revoke them, and list their changes.
 
-Callers cannot grant more than they have. An administrator of some collections, of some labels or of a user manages the
-keys of those; other keys do not exist for this caller.
+Callers cannot grant more than they have. An administrator limited to some collections, to some labels or to a user
+manages only keys within these limits; other keys do not exist for this caller.
 """
 
 from datetime import timedelta
@@ -68,7 +68,7 @@ class NewKey(Body):
     )
     user: Annotated[str, Field(pattern=USER_PATTERN)] | None = Field(
         default=None,
-        description="User that the key reads and writes for, and no other; that of your own key if absent.",
+        description="The only user that the key reads and writes for; the user of your own key if absent.",
         examples=["mara"],
     )
 

@@ -27,8 +27,8 @@ from waylore.surfaces.http.problems import RETRY_SOON, create_response, handle_i
 UPLOADS = re.compile(r"/v1/collections/[^/]+/uploads(/|$)")
 log = logging.getLogger(__name__)
 CLOSE = {"Connection": "close"}  # the rest of the body is not read
-LOOK_SECONDS = 1.0  # between two looks at a deadline that was restarted, or that a commit holds up
-COMMIT_SECONDS = 10.0  # after the deadline, for which a request waits for its commit
+LOOK_SECONDS = 1.0  # interval of checks of a deadline that was restarted, or that a commit delays
+COMMIT_SECONDS = 10.0  # a request waits this long after the deadline for its commit
 
 
 class SlowReader(Exception):
@@ -36,7 +36,7 @@ class SlowReader(Exception):
 
 
 class RequestTimer:
-    """Ends a request when its deadline comes, and says why it was late."""
+    """Ends a request at its deadline, and reports why it was late."""
 
     def __init__(self, seconds: float) -> None:
         self.deadline = Deadline(seconds)
@@ -62,7 +62,7 @@ class RequestTimer:
         self._next_look = asyncio.get_running_loop().call_later(seconds, self._look, ends)
 
     def _look(self, ends: asyncio.Timeout) -> None:
-        """End the request if its time is up, else look again later: it may have been restarted, or commit now."""
+        """End the request if its time is up, else check again later: it may have been restarted, or is committing."""
         remaining = self.deadline.remaining
         if self.deadline.expire() or remaining < -COMMIT_SECONDS:
             ends.reschedule(asyncio.get_running_loop().time())
@@ -72,7 +72,7 @@ class RequestTimer:
     def _make_error(self) -> HTTPException:
         if self.is_receiving:
             return HTTPException(408, "the body arrived too slowly; send it again, faster", CLOSE)
-        if not self.deadline.is_over:  # it could not be ended
+        if not self.deadline.is_over:  # the work could not be ended
             return HTTPException(503, "the commit takes too long; repeat the request later", RETRY_SOON)
         error = self.deadline.make_error()
         return HTTPException(find_kind(error).status, f"{error} (http.request_timeout)", RETRY_SOON)
@@ -161,7 +161,7 @@ class RequestLimits:
 
 
 def _make_headers(scope: Scope, status: int) -> dict[str, str]:
-    """Return the rate headers, and for a refused upload the one that closes the connection."""
+    """Return the rate headers, and for a refused upload the header that closes the connection."""
     is_refused = status >= 400 and UPLOADS.match(scope["path"])
     return {**scope["state"].get("rate", {}), **(CLOSE if is_refused else {})}
 

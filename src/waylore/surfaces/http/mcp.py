@@ -1,8 +1,8 @@
 """Serve MCP at `/mcp` of the HTTP service: the tools of an agent, for callers with an API key.
 
-A key with one collection is an agent of that collection. A key with several names one by `/mcp?collection=NAME`,
-or uses the collection of the settings. The labels of the key limit what the agent sees, and its memories get these
-labels. The scope of the key decides whether the agent may write. What the tools do is in `surfaces.tools`.
+A key with one collection is an agent of that collection. A key with several names one by `/mcp?collection=NAME`, or
+uses the collection of the settings. The labels of the key limit what the agent sees, and its memories get these labels.
+The scope of the key decides whether the agent may write. The tools are in `surfaces.tools`.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class AgentRoute:
-    """Serves MCP to the agent of the key of a request."""
+    """Serves MCP to the agent of a request's key."""
 
     def __init__(self, protocol: ASGIApp) -> None:
         self._protocol = protocol
@@ -46,7 +46,7 @@ class AgentRoute:
 def add_mcp(app: FastAPI, settings: McpSettings) -> Starlette:
     """Add the route to a service. The lifespan of the returned application must run as long as the service."""
     server = create_shared_server(_run_as_agent, choose_tools(settings))
-    inner = create_application(server, hosts=None)  # `OriginCheck` stands before it
+    inner = create_application(server, hosts=None)  # `OriginCheck` runs before it
     app.router.routes.append(Route(PATH, AgentRoute(inner), methods=["POST"]))
     return inner
 
@@ -71,7 +71,7 @@ async def run_mcp(inner: Starlette) -> AsyncIterator[None]:
 
 
 def _choose_collection(request: Request, service: Service, caller: Caller) -> str:
-    """Return the collection that the request names, else the only one of the key, else that of the settings."""
+    """Return the collection named in the request, else the only one of the key, else the one of the settings."""
     named = request.query_params.get("collection", "")
     only = next(iter(caller.collections)) if len(caller.collections) == 1 else ALL_COLLECTIONS
     return named or (only if only != ALL_COLLECTIONS else service.settings.collection)

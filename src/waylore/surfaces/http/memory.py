@@ -1,4 +1,4 @@
-"""The route that remembers messages of a conversation, and its body.
+"""The route that stores messages of a conversation, and its body.
 
 Messages have the fields of OpenAI's format. Other fields of a message are ignored, so that a client can send a
 conversation as a model returned it.
@@ -65,7 +65,7 @@ MessageTime = Annotated[
 
 
 class MessagePart(Body):
-    """A part of a message. Those of type text count."""
+    """A part of a message. Only parts of type text are stored."""
 
     model_config = ConfigDict(extra="ignore")
     type: Short
@@ -102,7 +102,7 @@ class MessageBody(Body):
     role: Annotated[RoleName, BeforeValidator(to_lower)]
     content: MessageText | Annotated[list[MessagePart], Field(max_length=1_000)] | None = None
     name: Short | None = Field(default=None, description="Name of the speaker.")
-    id: Short | None = Field(default=None, description="Id of the message; one that is known is not stored again.")
+    id: Short | None = Field(default=None, description="Id of the message; a known one is not stored again.")
     at: MessageTime | None = Field(default=None, description="When it was said.")
     created_at: MessageTime | None = Field(default=None, description="Another name of `at`.")
     timestamp: MessageTime | None = Field(default=None, description="Another name of `at`.")
@@ -122,7 +122,7 @@ class MessageBody(Body):
 
 
 class RememberRequest(Body):
-    """Messages of a conversation, whose memory they are, and the facts that the last one states."""
+    """Messages of a conversation with their user, and the facts that the last message states."""
 
     messages: list[MessageBody] = Field(
         min_length=1,
@@ -139,7 +139,7 @@ class RememberRequest(Body):
     facts: list[FactLike] = Field(
         default=[], max_length=1_000, description="Facts of the last message; found by the extractor if absent."
     )
-    tools: bool = Field(default=False, description="Whether calls of tools and their results are remembered.")
+    tools: bool = Field(default=False, description="Whether to store calls of tools and their results.")
     metadata: Metadata = Field(default={})
     labels: Labels = Field(default=[])
     expires: Expiry = None
@@ -165,7 +165,7 @@ class RememberRequest(Body):
     responses=describe_problems(*BODY_STATUSES),
 )
 async def remember_messages(access: WriteAccess, body: RememberRequest) -> Response:
-    """Remember messages of a conversation, each as a turn with its speaker and time. Known messages change nothing."""
+    """Store messages of a conversation, each as a turn with its speaker and time. Known messages change nothing."""
     report = await access.write(
         lambda waylore: waylore.remember(
             [message.model_dump(exclude_unset=True) for message in body.messages],

@@ -19,16 +19,16 @@ from waylore.surfaces.http.problems import create_response
 
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 BODY_TYPES = re.compile(r"application/(octet-stream|([\w.+-]+\+)?json)\s*(;|$)", re.IGNORECASE)
-# Probes and scrapers of a cluster use the address of a pod. No name that was rebound to this machine is an address.
+# Probes and scrapers of a cluster use the address of a pod. DNS rebinding uses names, never addresses.
 PROBES = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
-PAGE = ("GET", "/")  # a link on another site may open the page, which has no knowledge in it
+PAGE = ("GET", "/")  # a link on another site may open the page, which contains no knowledge
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 MAX_SHOWN = 100  # characters of a header in a message
 Refusal = tuple[int, str]  # status and message
 
 
 class OriginCheck:
-    """ASGI middleware that refuses foreign hosts, origins and media types, and lets no browser keep an answer."""
+    """ASGI middleware that refuses foreign hosts, origins and media types, and forbids browsers to store answers."""
 
     def __init__(self, app: ASGIApp, settings: HttpSettings) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class OriginCheck:
         return is_loopback(name) or not self._hosts.isdisjoint({name, *parents}) or (is_probe and _is_address(name))
 
     def _find_foreign_origin(self, host: str, headers: Headers) -> str | None:
-        """Return the origin of the page that sends the request, if it may not; None without a page."""
+        """Return the origin of the page that sends the request, if that page may not send it; else None."""
         allowed = {f"http://{host}", f"https://{host}", *self._settings.cors_origins}
         origins = headers.getlist("origin")
         for origin in origins:
@@ -88,7 +88,7 @@ class OriginCheck:
 
 
 def _check_body_type(headers: Headers) -> Refusal | None:
-    """Refuse types that a form or a page can send without asking. A request without a body needs no type."""
+    """Refuse types that a page can send without a preflight request. A request without a body needs no type."""
     types = headers.getlist("content-type")
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     if (len(types) == 1 and BODY_TYPES.match(types[0])) or not (types or has_body):

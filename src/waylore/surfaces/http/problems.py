@@ -25,7 +25,7 @@ from waylore.surfaces.wire import Wire
 MEDIA_TYPE = "application/problem+json"
 AUTHENTICATE = {"WWW-Authenticate": 'Bearer realm="waylore"'}
 RETRY_SOON = {"Retry-After": "1"}
-MAX_LISTED_ERRORS = 3  # errors of fields that the detail repeats
+MAX_LISTED_ERRORS = 3  # number of errors of fields in the detail
 TITLES = {
     400: ("bad-request", "Bad request"),
     401: ("unauthenticated", "Missing or invalid credentials"),
@@ -42,7 +42,7 @@ TITLES = {
     503: ("unavailable", "Service unavailable"),
     504: ("timeout", "Timed out"),
     507: ("disk-full", "Disk nearly full"),
-}  # the kind and the title of problems that are no error of Waylore
+}  # kind and title of problems that are not errors of Waylore
 log = logging.getLogger(__name__)
 
 
@@ -88,7 +88,7 @@ def create_response(
 
 
 def handle_internal_error(request: Request, error: Exception) -> JSONResponse:
-    """Log an unexpected error. Its message may hold what the caller must not see, so the response omits it."""
+    """Log an unexpected error. Its message may contain data that the caller must not see, so the response omits it."""
     log.error("request %s failed", request.state.request_id, exc_info=error)
     return create_response(request, 500, "internal error; the log of the service has it under this request_id")
 
@@ -190,7 +190,7 @@ def _to_pattern(path: str) -> str:
 
 
 def _handle_timeout(request: Request, error: Exception) -> JSONResponse:
-    """Say that the request took too long, or that the store does not answer, if it is known not to."""
+    """Report that the store does not answer if the last check failed, else that the request took too long."""
     if not request.app.state.service.probes["store"].is_ok:
         detail = f"the store does not answer: {str(error) or 'try again later'}"
         return create_response(request, 503, detail, headers=RETRY_SOON)

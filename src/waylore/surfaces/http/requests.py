@@ -33,11 +33,11 @@ from waylore.types.knowledge import Source, Status
 from waylore.types.search import GroupBy
 
 TEXT_PATTERN = r"^[^\x00]*$"
-VISIBLE_PATTERN = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # no engine takes it for an empty string
+VISIBLE_PATTERN = r"^[^\x00]*[^\s\x00-\x1f\x7f-\x9f\ufeff][^\x00]*$"  # no engine takes this for an empty string
 LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"
 ID_PATTERN = r"^[0-9a-f]{32}$"
 NO_OTHER_KEYS: dict[str, Any] = {"additionalProperties": False}
-MAX_EXACT_INT = 2**53  # JSON numbers beyond it lose digits
+MAX_EXACT_INT = 2**53  # larger JSON numbers lose digits
 MethodName = Literal[  # the names in waylore.recipes.METHODS, written out for the schema
     "auto",
     "chain",
@@ -80,7 +80,7 @@ def _to_time(value: Any, info: ValidationInfo) -> datetime:
 
 
 def _to_fact(value: Any) -> Any:
-    """Return a subject, predicate and object as the object that has these fields."""
+    """Return a list of subject, predicate and object as a dict with these fields."""
     is_triple = isinstance(value, list) and len(value) == 3
     return dict(zip(("subject", "predicate", "object"), value, strict=True)) if is_triple else value
 
@@ -147,7 +147,7 @@ After = Annotated[
     Query(
         ge=-MAX_EXACT_INT,
         le=MAX_EXACT_INT,
-        description="Number of the entry before the first page; -50 begins with the newest 50. A cursor overrides it.",
+        description="Number of the entry before the first page; -50 starts with the newest 50. A cursor overrides it.",
     ),
 ]
 
@@ -161,7 +161,7 @@ SELECTING = (
     "until",
     "matching",
     "expired",
-)  # fields that select what is forgotten
+)  # fields that select the documents to forget
 
 
 def _require_value(name: str) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class NewDocument(Body):
     user: UserName = ""
     agent: AgentName = ""
     session: SessionName = ""
-    at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
+    at: Time | None = Field(default=None, description="Time of its event, such as when it was said.")
     expires: Expiry = None
     _check_facts = model_validator(mode="after")(check_facts)
 
@@ -269,7 +269,7 @@ class NewFacts(Body):
     user: UserName = ""
     agent: AgentName = ""
     session: SessionName = ""
-    at: Time | None = Field(default=None, description="When its event was, for example when it was said.")
+    at: Time | None = Field(default=None, description="Time of its event, such as when it was said.")
     expires: Expiry = None
     _check_facts = model_validator(mode="after")(check_facts)
 
@@ -283,7 +283,7 @@ class NamePair(Body):
 
 
 class ForgetRequest(Body):
-    """Documents to forget: those that are named, or all that the other fields select.
+    """Documents to forget: named documents, or all documents that the other fields select.
 
     `matching` selects documents by their words, without `documents` and `expired`.
     """
@@ -305,13 +305,13 @@ class ForgetRequest(Body):
     )
     expired: bool = Field(
         default=False,
-        description="Only documents that have expired; of all users if you name none and may change theirs.",
+        description="Only expired documents; without a user, of all users whose documents you may change.",
     )
     dry_run: bool = Field(default=False, description="Only list the documents that would be forgotten.")
 
     @model_validator(mode="after")
     def check_selection(self) -> "ForgetRequest":
-        """Raise ValueError if nothing is named, also for a key of a user, which would forget all of its documents."""
+        """Raise ValueError if nothing is selected: a key of a user would forget all documents of the user."""
         if not any(getattr(self, name) for name in SELECTING):
             raise ValueError(
                 "documents must not be empty; name ids or addresses, or select by user, agent, session, since, "
@@ -355,7 +355,7 @@ class QuestionBody(Body):
         description="How to search; the service's setting if absent. auto chooses by the question and the collection; "
         "graph is another name for chain, agentic for auto.",
     )
-    where: Values = Field(default={}, description="Metadata that a document must have; of a list, one of the values.")
+    where: Values = Field(default={}, description="Metadata that a document must have: this value, or one of a list.")
     labels: list[Line] | None = Field(
         default=None, max_length=100, description="Search as a caller with these labels; your own if absent."
     )
@@ -364,7 +364,7 @@ class QuestionBody(Body):
         description="Use the facts that were valid at this time; now if absent. A date is its first moment.",
     )
     min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
-        default=None, description="Minimum cosine of a hit and the question; then there may be fewer hits."
+        default=None, description="Minimum cosine of a hit and the question; there may be fewer hits."
     )
     rerank: bool | None = Field(
         default=None,
@@ -399,7 +399,7 @@ class ExplainRequest(QuestionBody):
 
 
 class AuthorBody(Body):
-    """An author, as documents and the audit log name it."""
+    """An author: its identity in documents and the audit log."""
 
     author: Line = Field(examples=["key:0123456789abcdef"])
 

@@ -77,7 +77,7 @@ def write_json(value: object) -> bytes:
     """Return plain values as JSON."""
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # a number of more than 64 bits or a lone surrogate, which an import may have
+    except orjson.JSONEncodeError:  # an import may contain a number of more than 64 bits or a lone surrogate
         return json.dumps(value, allow_nan=False).encode()
 
 
@@ -97,14 +97,14 @@ class CollectionPage(Wire):
 
 
 class AddedDocument(Wire):
-    """The id of the document of an added text, and how many secrets of each kind were left out of it."""
+    """The id of the document of an added text, and the number of omitted secrets of each kind."""
 
     id: str
     left_out: dict[str, int]
 
 
 class AddedFacts(Wire):
-    """The ids of the documents of added facts, in their order, and how many secrets of each kind were left out."""
+    """The ids of the documents of added facts, in order, and the number of omitted secrets of each kind."""
 
     ids: list[str]
     left_out: dict[str, int]
@@ -130,17 +130,17 @@ class MergeList(Wire):
 
 
 class StageLatency(Wire):
-    """A stage of a search, and how many searches took up to each of the bounds for it; the last took longer."""
+    """A stage of a search: for each bound, how many searches took at most this time; the last number took longer."""
 
     stage: str
     counts: list[int]
 
 
 class Insight(Wire):
-    """The size of a collection, its growth, and what its searches did since the process that answers began.
+    """The size of a collection, its growth, and statistics of its searches since the answering process started.
 
-    A caller who may read a part of the collection gets the growth of that part; `statistics` and `gate` are null, and
-    so is `stages` for callers without the scope admin. `gate` counts searches by what the gate decided.
+    A caller who may read only a part of the collection gets the growth of that part, and null for `statistics` and
+    `gate`. `stages` is null for callers without the scope admin. `gate` counts searches by decision of the gate.
     """
 
     statistics: Statistics | None
@@ -179,7 +179,7 @@ class KeyInfo(Wire):
     scope: Scope
     labels: Annotated[list[str], AfterValidator(sorted)] | None
     max_source: Source
-    user: str = Field(description="user that the key reads and writes for; empty if it is bound to none")
+    user: str = Field(description="user that the key reads and writes for; empty if the key is not bound to a user")
     created: datetime
     expires: datetime | None
     revoked: datetime | None
@@ -221,19 +221,19 @@ CURSOR_PATTERN = r"^[A-Za-z0-9_-]+$"
 
 
 def cut_page(rows: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
-    """Return the rows of a page, and the last of them if another row follows. One row more than `limit` was read."""
+    """Return the rows of a page, and the last row if more rows follow. `limit` + 1 rows were read."""
     return rows[:limit], rows[limit - 1] if len(rows) > limit else None
 
 
 def cut_log(secret: bytes, list_name: str, entries: Sequence[audit.AuditEntry], limit: int) -> AuditPage:
-    """Return a page of an audit log. One entry more than `limit` was read."""
+    """Return a page of an audit log. `limit` + 1 entries were read."""
     page, end = cut_page(entries, limit)
     more = make_cursor(secret, list_name, (str(end.number), "")) if end else None
     return AuditPage(entries=[AuditEntry.of(entry) for entry in page], next=more)
 
 
 def make_cursor(secret: bytes, list_name: str, last: tuple[str, str]) -> str:
-    """Return the cursor after an item of a list, signed so that it holds for this list only."""
+    """Return the cursor after an item of a list, signed so that it is valid for this list only."""
     position = json.dumps(last).encode()
     return base64.urlsafe_b64encode(_sign(secret, list_name, position) + position).decode().rstrip("=")
 

@@ -47,7 +47,7 @@ HIT_LINKS = make_links(
 PassageId = Annotated[str, make_id_check("passage"), describe_id("passage")]
 Since = Annotated[Time | None, Query(description="Only from this time on.")]
 Until = Annotated[Time | None, Query(description="Only before this time.")]
-ViewLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items, the newest.")]
+ViewLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items; the newest are returned.")]
 Budget = Annotated[int, Query(ge=1, le=100_000, description="Maximum length of all lines in tokens.")]
 Around = Annotated[int, Query(ge=0, le=50, description="Number of turns before and after the passage.")]
 OnlyText = Annotated[str, StringConstraints(max_length=1_000, pattern=TEXT_PATTERN)]
@@ -102,7 +102,7 @@ async def get_related(
     entity: EntityName,
     predicate: Predicates = (),
     direction: Annotated[Direction, Query(description="Facts to the entity (in), from it (out), or both.")] = "both",
-    hops: Annotated[int, Query(ge=1, le=6, description="How many facts away, 1 to 6.")] = 1,
+    hops: Annotated[int, Query(ge=1, le=6, description="Maximum distance in facts, 1 to 6.")] = 1,
     limit: FactLimit = 50,
     as_of: AsOf = None,
     user: OfUser = "",
@@ -128,7 +128,7 @@ async def get_connection(
     as_of: AsOf = None,
     user: OfUser = "",
 ) -> Response:
-    """Return the shortest paths between two entities, given by name or id, and how much was looked at."""
+    """Return the shortest paths between two entities, given by name or id, and the extent of the search."""
 
     def read(waylore: Waylore) -> Response:
         found = waylore.connect(entity, to, max_hops=max_hops, limit=limit, as_of=as_of, user=user)
@@ -142,9 +142,9 @@ async def list_entities(
     access: ReadAccess,
     type_: Annotated[OnlyText, Query(alias="type", description="Only entities of this type.")] = "",
     predicate: Annotated[OnlyText, Query(description="Only subjects of facts that state this relation.")] = "",
-    about: Annotated[OnlyText, Query(alias="object", description="Only what a fact relates to this entity.")] = "",
+    about: Annotated[OnlyText, Query(alias="object", description="Only entities that facts relate to this one.")] = "",
     name: Annotated[OnlyText, Query(description="Only entities with this name or alias.")] = "",
-    after: Annotated[str, Query(pattern="^([0-9a-f]{32})?$", description="Cursor of the page before.")] = "",
+    after: Annotated[str, Query(pattern="^([0-9a-f]{32})?$", description="Cursor of the previous page.")] = "",
     limit: Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entities.")] = 50,
     as_of: AsOf = None,
     user: OfUser = "",
@@ -169,7 +169,7 @@ async def get_timeline(
     limit: ViewLimit = 100,
     user: OfUser = "",
 ) -> Response:
-    """Return the assertions of an entity in order of time, with the times in which they held and what ended them."""
+    """Return the assertions of an entity in order of time, each with its periods and its end."""
 
     def read(waylore: Waylore) -> Response:
         timeline = waylore.timeline(entity, since=since, until=until, limit=limit, user=user)
@@ -180,7 +180,7 @@ async def get_timeline(
 
 @router.get("/profile", response_model=Profile)
 async def get_profile(access: ReadAccess, user: OfUser = "", budget: Budget = 400) -> Response:
-    """Return what holds now of a user, one line for each relation, the most used and then the newest first."""
+    """Return the current facts about a user, one line for each relation, the most used first, then the newest."""
     return await access.run(lambda waylore: make_json_response(waylore.profile(user, budget).to_dict()))
 
 
@@ -193,7 +193,7 @@ async def list_changes(
     entity: OnlyEntity = "",
     limit: ViewLimit = 100,
 ) -> Response:
-    """Return what began, changed, was corrected and ended in a time, in order of time, each with both assertions."""
+    """Return the facts that began, changed, were corrected or ended in a period, in order of time."""
 
     def read(waylore: Waylore) -> Response:
         changes = waylore.changes(user=user, since=since, until=until, entity=entity, limit=limit)

@@ -42,7 +42,7 @@ BODY = {
 
 
 class UploadRoute(APIRoute):
-    """A route whose body is a file. It authenticates the caller first and has no time limit of its own."""
+    """A route whose body is a file. It authenticates the caller first and adds no time limit."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the route, after authentication. `limits` closes refused connections."""
@@ -81,7 +81,7 @@ Suffix = Annotated[
     str,
     Query(
         pattern=SUFFIX_PATTERN,
-        description="Suffix that selects the reader, such as .md; that of the address if absent.",
+        description="Suffix that selects the reader, such as .md; the suffix of the address if absent.",
     ),
 ]
 Labels = Annotated[
@@ -193,7 +193,7 @@ def _to_metadata(pairs: list[str]) -> dict[str, Any]:
 
 
 def _to_value(text: str) -> Any:
-    """Return a number, boolean or list if the text is one in JSON, else the text."""
+    """Return the number, boolean or list that a text is in JSON, else the text."""
     try:
         return METADATA.validate_json(text, strict=True)
     except ValidationError:

@@ -39,11 +39,11 @@ CLIENTS: dict[Name, Callable[[], Client]] = {
     "vscode": lambda: Client(Path(".vscode") / "mcp.json", "servers", {"type": "stdio"}),
 }
 NAMES: tuple[Name, ...] = get_args(Name)
-DEFAULT_NAME = "waylore"  # of an entry; it also replaces the entry of the old name
+DEFAULT_NAME = "waylore"  # name of an entry; it also replaces the entry with the old name
 
 
 class Entry(NamedTuple):
-    """An entry: how the client starts Waylore, and the variables that were left out because they are secret."""
+    """An entry: the command that starts Waylore, and the secret variables that were left out."""
 
     start: dict[str, Any]
     secrets: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ def merge_entry(client: Client, name: str, start: Mapping[str, Any]) -> dict[str
 
 def write(file: Path, content: Mapping[str, Any]) -> Path | None:
     """Write a client's file atomically. Return the path of the backup, if there was a file."""
-    target = file.resolve()  # a symbolic link stays one
+    target = file.resolve()  # a symbolic link is kept
     target.parent.mkdir(parents=True, exist_ok=True)
     backup, fresh = (target.with_name(f"{target.name}.{suffix}") for suffix in ("bak", "new"))
     fresh.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -99,7 +99,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _list_variables(settings: Settings, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the settings that would differ in another folder. Those of the user's own file are the same everywhere."""
+    """Yield the settings that would differ in another folder: all but the settings of the user's own file."""
     for setting in list_settings(settings, **options):
         is_from_user_file = setting.source == str(find_user_file()) and (
             setting.name != "store" or HIDDEN in setting.value

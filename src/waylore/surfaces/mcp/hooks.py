@@ -1,4 +1,4 @@
-"""Write hooks into the settings of a client that has them, and remove them again.
+"""Write hooks into the settings of a client, and remove them again.
 
 A hook is a command that the client runs at an event of a session, with the event as JSON on standard input. Hooks of
 others are never changed. Writing the same hooks again changes nothing, and removing them restores the content.
@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 from waylore.errors import ConfigError
 
 Name = Literal["claude-code"]
-RUN = ("hooks", "run", "--client")  # by these arguments our own hooks are recognised
+RUN = ("hooks", "run", "--client")  # these arguments identify our own hooks
 
 
 class HookEvent(NamedTuple):
-    """An event of a session: how long its hook may take, and for which kinds of the event it runs."""
+    """An event of a session, with the time limit of its hook, and the kinds of the event for which it runs."""
 
     timeout_seconds: int
     matcher: str = ""
@@ -30,7 +30,7 @@ EVENTS = {
 
 
 def find_settings(*, is_local: bool) -> Path:
-    """Return the settings file of the project, or the one that is not shared with others."""
+    """Return the settings file of the project: the shared or the private one."""
     return Path(".claude") / ("settings.local.json" if is_local else "settings.json")
 
 
@@ -40,14 +40,14 @@ def make_command(start: Sequence[str], client: Name, options: Sequence[str]) -> 
 
 
 def add_hooks(settings: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """Return the settings with our hooks; those of an earlier call are replaced in their places."""
+    """Return the settings with our hooks; hooks of an earlier call are replaced in place."""
     events = _get_events(settings)
     added = {name: _add_hook(list(events.get(name, ())), event, command) for name, event in EVENTS.items()}
     return {**settings, "hooks": {**events, **added}}
 
 
 def remove_hooks(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without our hooks, and without lists that held nothing else."""
+    """Return the settings without our hooks, and without lists that become empty."""
     cleared = {
         name: kept if isinstance(groups, list) and (kept := list(_drop_own(groups))) != groups else groups
         for name, groups in _get_events(settings).items()
@@ -66,7 +66,7 @@ def _add_hook(groups: list[Any], event: HookEvent, command: str) -> list[Any]:
 
 
 def _drop_own(groups: list[Any]) -> Iterator[Any]:
-    """Yield the groups without our hooks; a group that had no others is left out."""
+    """Yield the groups without our hooks; groups that become empty are left out."""
     for group in groups:
         kept = _change_own(group, lambda _: [])
         if kept == group or kept["hooks"]:
@@ -74,7 +74,7 @@ def _drop_own(groups: list[Any]) -> Iterator[Any]:
 
 
 def _change_own(group: Any, change: Callable[[Any], list[Any]]) -> Any:
-    """Return a group of hooks in which each of ours is replaced by others."""
+    """Return a group of hooks with our hooks replaced."""
     if not any(map(_is_own, _list_hooks([group]))):
         return group
     return {**group, "hooks": [new for hook in group["hooks"] for new in (change(hook) if _is_own(hook) else [hook])]}

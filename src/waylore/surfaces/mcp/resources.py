@@ -18,7 +18,7 @@ from waylore.types.identity import make_mark
 from waylore.types.knowledge import Entity
 from waylore.types.relations import RelatedFact
 
-MAX_FACTS = 200  # of an entity
+MAX_FACTS = 200  # facts of an entity
 
 
 def read(agent: Agent, uri: str) -> str:
@@ -30,7 +30,7 @@ def read(agent: Agent, uri: str) -> str:
 
 
 def read_entity(agent: Agent, name: str) -> str:
-    """Return the description and the facts of each thing with a name."""
+    """Return the description and the facts of every thing with this name."""
     answer = agent.memory.related(name, limit=MAX_FACTS)
     things = [agent.memory.related(each.id, limit=MAX_FACTS) for each in answer.candidates] or [answer]
     if not all(thing.entities for thing in things):

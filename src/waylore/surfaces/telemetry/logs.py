@@ -1,7 +1,7 @@
 """Write logs with structlog on top of Python's logging: one line of text or JSON on stderr for each event.
 
 Each line has the time, the level, the logger, and the ids of its request and trace. All loggers are shown, also
-uvicorn's. Its line for each request contains the query, so `http.instrumentation` writes another one instead.
+uvicorn's. Uvicorn's line for each request contains the query, so `http.instrumentation` writes its own line instead.
 Passwords and tokens are masked in the finished line. This module logs nothing itself.
 """
 

@@ -184,7 +184,7 @@ class Metrics:
 
 @contextmanager
 def share_metrics() -> Iterator[None]:
-    """Let processes that are started inside share their metrics. A folder that the user set is used as it is."""
+    """Let processes that are started inside share their metrics. A folder that the user has set is not changed."""
     if read_variable(FOLDER):
         yield
         return

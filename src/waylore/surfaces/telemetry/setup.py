@@ -1,6 +1,6 @@
-"""Set up telemetry as the settings say: traces, metrics and logs. By default there is none.
+"""Set up telemetry by the settings: traces, metrics and logs. By default it is off.
 
-`configure` does this once in a process. Spans, metrics and logs need the extra `telemetry`; this module does not, and
+`configure` does this once in a process. Spans, metrics and logs need the extra `telemetry`. This module does not, and
 imports them only when they are used. Telemetry must neither fail nor delay the observed call.
 """
 
@@ -16,7 +16,7 @@ from waylore.settings.sections import TelemetrySettings
 from waylore.surfaces.telemetry.outcomes import log_errors
 from waylore.types.knowledge import Vector
 
-if TYPE_CHECKING:  # they need the extra
+if TYPE_CHECKING:  # these modules need the extra
     from waylore.surfaces.telemetry.metrics import Metrics
     from waylore.surfaces.telemetry.spans import Spans
 

@@ -49,8 +49,8 @@ OPERATIONS = {
     "add_facts": "upsert_memory",
     "import_": "upsert_memory",
     "forget": "delete_memory",
-}  # by method of Waylore; other methods have none
-SEND_SECONDS = 3.0  # time limit of a batch; a command waits as long for the last one
+}  # operation name by method of Waylore; other methods have none
+SEND_SECONDS = 3.0  # time limit of a batch; a command waits this long for the last batch
 PATH = "/v1/traces"
 SCOPE = InstrumentationScope("waylore", __version__)
 PROPAGATOR = TraceContextTextMapPropagator()
@@ -180,7 +180,7 @@ class HashedResource(Resource):
 
 
 def create_spans(processor: SpanProcessor, *, content: bool = False) -> Spans:
-    """Return spans that a processor gets when they end."""
+    """Return spans that are passed to a processor when they end."""
     own = Resource({"service.name": "waylore", "service.version": __version__})
     resource = Resource.create().merge(own).merge(OTELResourceDetector().detect())
     provider = TracerProvider(resource=HashedResource(resource.attributes, resource.schema_url))

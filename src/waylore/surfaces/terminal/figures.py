@@ -19,9 +19,9 @@ from waylore.types.knowledge import Document
 from waylore.types.results import DayCounts, Statistics
 
 MAX_EQUAL_REASONS = 3  # skipped files with one reason that are listed by name
-LEVELS = "·▁▂▃▄▅▆▇█"  # of a part of the growth, the first for none
-MAX_PARTS = 30  # of the drawn growth
-MAX_LISTED = 10  # documents or skipped files; the others are counted
+LEVELS = "·▁▂▃▄▅▆▇█"  # height of a part of the growth; the first means none
+MAX_PARTS = 30  # characters of the drawn growth
+MAX_LISTED = 10  # listed documents or skipped files; the others are counted
 
 
 def render_statistics(
@@ -48,11 +48,11 @@ def render_statistics(
 
 
 def draw_growth(growth: Sequence[DayCounts]) -> str:
-    """Draw how many documents were written over time, a character for each equal part of it; empty for one day."""
+    """Draw the number of documents written over time, one character for each equal period; empty for one day."""
     if len(growth) < 2:
         return ""
     first, last = growth[0].day, growth[-1].day
-    days = -(-((last - first).days + 1) // MAX_PARTS)  # of a part, rounded up
+    days = -(-((last - first).days + 1) // MAX_PARTS)  # days of a period, rounded up
     counts = [0] * ((last - first).days // days + 1)
     for each in growth:
         counts[(each.day - first).days // days] += each.documents
@@ -80,7 +80,7 @@ def format_bytes(size: int) -> str:
 
 
 def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Group:
-    """Return a table of changes; below it whether the log is whole, if that was checked."""
+    """Return a table of changes and, if the log was checked, whether it is intact."""
     table = make_table("when", "author", "what", Column("documents", justify="right"), "labels")
     for entry in entries:
         labels = " → ".join(", ".join(each) or "public" for each in _list_labels(entry))
@@ -93,7 +93,7 @@ def render_audit(entries: Sequence[AuditEntry], *, is_whole: bool | None) -> Gro
 
 
 def _list_labels(entry: AuditEntry) -> list[tuple[str, ...]]:
-    """Return the labels of changed documents; those before and after if they differ."""
+    """Return the labels of changed documents: before and after the change, if they differ."""
     if entry.verb in ("forget", "expire", "quarantine"):
         return [entry.labels_before]
     is_new = entry.verb in ("write", "release", "create_key")
@@ -110,7 +110,7 @@ def list_documents(documents: Sequence[Document], limit: int = MAX_LISTED) -> It
 
 
 def list_skipped(skipped: Sequence[Skipped], count: int | None = None) -> Iterator[Text]:
-    """Yield a line for each skipped file or part, with the reason; `count` is how many there were in all.
+    """Yield a line for each skipped file or part, with the reason; `count` is their total number.
 
     Several files with the same reason share a line.
     """

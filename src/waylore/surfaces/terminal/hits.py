@@ -22,11 +22,11 @@ from waylore.types.knowledge import Document, Entity, Fact
 from waylore.types.results import describe_left_out
 from waylore.types.search import GraphPath, Hit, Placement, SearchResult, Superseder, to_snippet
 
-SNIPPET_CHARACTERS = 220  # of a passage in a card
-ADDRESS_CHARACTERS = 32  # of an address in a card
-MAX_SEARCHED_CHARACTERS = 20_000  # of a passage, in which the snippet is chosen
+SNIPPET_CHARACTERS = 220  # characters of a passage in a card
+ADDRESS_CHARACTERS = 32  # characters of an address in a card
+MAX_SEARCHED_CHARACTERS = 20_000  # characters of a passage from which the snippet is chosen
 BAR_WIDTH = 10
-MAX_SET_LINES = 12  # of a set that the question asks for
+MAX_SET_LINES = 12  # lines of a set that the question asks for
 MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
 STAGES = ("embedding", "unit", "vector", "keyword", "link", "graph", "scores", "hits", "set", "reranker")
@@ -40,7 +40,7 @@ def count(number: int, noun: str) -> str:
 
 
 def describe_secrets(left_out: Mapping[str, int]) -> str:
-    """Return what was left out of added texts, as the end of a sentence."""
+    """Describe the secrets left out of added texts, as the end of a sentence."""
     return f"; left out: {describe_left_out(left_out)}" if left_out else ""
 
 
@@ -85,7 +85,7 @@ def render_card(rank: int, hit: Hit, question: str) -> RenderableType:
 
 
 def _render_superseder(superseder: Superseder) -> Text:
-    """Render what holds instead of a hit."""
+    """Render the passage that supersedes a hit."""
     since = f"{superseder.kind} on {format_day(superseder.since)}: "
     return Text.assemble((since, "yellow"), (to_line(to_snippet(superseder.text)), DIM))
 
@@ -122,7 +122,7 @@ def _render_place(hit: Hit) -> Text:
 
 
 def _shorten(address: str) -> str:
-    """Return the end of a long address, from a slash on if it has one."""
+    """Return the end of a long address, if possible from a slash on."""
     if len(address) <= ADDRESS_CHARACTERS:
         return address
     end = address[1 - ADDRESS_CHARACTERS :]
@@ -169,7 +169,7 @@ def render_step(fact: Fact, *, is_forward: bool) -> Text:
 
 
 def render_footer(result: SearchResult, seconds: float) -> Iterator[Text]:
-    """Yield how the search ran, and what could not be searched."""
+    """Yield lines about the run of the search, and about searches that could not run."""
     hits = count(len(result.hits), "hit") if result.hits else "nothing found"
     yield Text(" · ".join([hits, result.route_reason or result.recipe, f"{seconds * 1000:.0f} ms"]), DIM)
     for span in result.spans:
@@ -261,7 +261,7 @@ def _render_gate(result: SearchResult) -> Text:
 
 
 def _add_times(tree: Tree, result: SearchResult) -> None:
-    """Add the time of each stage, and those of the graph below it."""
+    """Add the time of each stage, and below it the times of the stages of the graph search."""
     stages = [name for name in STAGES if name in result.seconds]
     for number, stage in enumerate(stages):
         branch = tree.add(_render_stage(stage, result, stages[:number]))
@@ -271,7 +271,7 @@ def _add_times(tree: Tree, result: SearchResult) -> None:
 
 
 def _render_stage(stage: str, result: SearchResult, before: Sequence[str]) -> Text:
-    """Render the time of a stage. Those that share their time with one of the stages before it do not add up."""
+    """Render the time of a stage, marked if an earlier stage ran at the same time: such times do not add up."""
     candidates = result.candidates.get(stage)
     seen = "" if candidates is None else f"  {candidates:,} candidates"
     at_once = "  at the same time" if any(_overlap(stage, each, result) for each in before) else ""

@@ -22,7 +22,7 @@ from waylore.fence import neutralize
 from waylore.surfaces.error_kinds import find_kind
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-INTERRUPTED = 130  # the exit code of shells for a command ended by Ctrl-C
+INTERRUPTED = 130  # exit code that shells use for a command ended by Ctrl-C
 
 
 class Show(Protocol):
@@ -109,7 +109,7 @@ def show_progress(what: str) -> Iterator[Show]:
 
 @contextmanager
 def show_status(what: str) -> Iterator[Callable[[str], None]]:
-    """Show on stderr what is being done, at a terminal."""
+    """Show the current activity on stderr, at a terminal."""
     with Console(stderr=True).status(what) as status:
         yield status.update
 

@@ -1,4 +1,4 @@
-"""Render related facts, connections and lists of entities for people at a terminal, each with how much it shows.
+"""Render related facts, connections and lists of entities for people at a terminal, each with its extent.
 
 Texts come from other people, so control and invisible characters are removed before they reach the terminal.
 """
@@ -16,7 +16,7 @@ from waylore.surfaces.terminal.hits import DIM, NAME, count, format_period, rend
 from waylore.types.knowledge import Entity
 from waylore.types.relations import ConnectingPath, Connection, EntityList, Extent, PredicateCount, Related, RelatedFact
 
-MAX_NAMES = 5  # that are suggested for a name that no entity has
+MAX_NAMES = 5  # entities that are suggested for an unknown name
 
 
 def render_related(answer: Related) -> RenderableType:
@@ -31,7 +31,7 @@ def render_related(answer: Related) -> RenderableType:
 
 
 def render_connection(answer: Connection) -> RenderableType:
-    """Render paths, one step on each line with its quote, and how much was looked at."""
+    """Render paths, one step on each line with its quote, and how many entities and facts were read."""
     if answer.unknown:
         return Group(*(render_unknown(name, ()) for name in answer.unknown))
     if answer.candidates:
@@ -41,7 +41,7 @@ def render_connection(answer: Connection) -> RenderableType:
 
 
 def render_entities(answer: EntityList, name: str = "") -> RenderableType:
-    """Render entities as a table, and how many there are."""
+    """Render entities as a table, and their total number."""
     if answer.candidates:
         return _render_candidates(name, answer.candidates)
     table = Table.grid(padding=(0, 2))
@@ -66,7 +66,7 @@ def _add_facts(tree: Tree, facts: Iterable[RelatedFact]) -> None:
 
 
 def _render_fact(fact: RelatedFact) -> Iterator[Text]:
-    """Yield a fact with its type and period, what was said and where, and what ended it."""
+    """Yield a fact with its type and period, its quote and source, and its end."""
     told = fact.assertion
     kind = to_line(fact.entity.type) if fact.entity else ""
     notes = "  ".join(filter(None, [kind, format_period(told.fact)]))
@@ -89,7 +89,7 @@ def _render_path(path: ConnectingPath) -> RenderableType:
 
 
 def render_unknown(name: str, similar: Sequence[Entity]) -> Text:
-    """Render that no entity has a name, and the names that contain it."""
+    """Render a message for an unknown name, with the names that contain it."""
     if not similar:
         return Text(f"no entity {to_line(name)!r}; `waylore search` finds passages, and the names that they use")
     names = ", ".join(f"{to_line(entity.name)} ({count(entity.passages, 'passage')})" for entity in similar[:MAX_NAMES])
@@ -114,7 +114,7 @@ def _render_extent(extent: Extent, item: str) -> Iterator[Text]:
 
 
 def _render_predicates(answer: Related | EntityList) -> Iterator[Text]:
-    """Yield the predicates that matched, and those that did not."""
+    """Yield the predicates that matched, and the predicates that did not."""
     if answer.predicates:
         yield Text(f"matched: {_list_predicates(answer.predicates)}", DIM)
     if answer.unmatched:

@@ -20,9 +20,9 @@ MORE = "There is more; --limit and --max-tokens show it."
 
 
 def render_profile(profile: Profile) -> RenderableType:
-    """Render what holds of a user: each relation with its objects, since when, and what was said."""
+    """Render the current facts about a user: each relation with its objects, its beginning, and a quote."""
     if not profile.lines:
-        return f"nothing is known of {to_line(profile.user)!r}" if not profile.has_more else MORE
+        return f"no facts about {to_line(profile.user)!r}" if not profile.has_more else MORE
     table = _make_table()
     for line in profile.lines:
         for each in line.assertions:
@@ -33,7 +33,7 @@ def render_profile(profile: Profile) -> RenderableType:
 
 
 def render_changes(found: ChangeList) -> RenderableType:
-    """Render changes: day and kind, the fact with what replaced it, and what was said."""
+    """Render changes: day and kind, the fact with its replacement, and a quote."""
     if not found.changes:
         return "nothing changed"
     table = _make_table()
@@ -44,9 +44,9 @@ def render_changes(found: ChangeList) -> RenderableType:
 
 
 def render_timeline(timeline: Timeline) -> RenderableType:
-    """Render the assertions of an entity: when each held, the fact, what was said, and what ended it."""
+    """Render the assertions of an entity: the period of each, the fact, a quote, and its end."""
     if not timeline.entries:
-        return f"nothing was said of {to_line(timeline.entity)!r}; `waylore search` finds passages that name it"
+        return f"no statements about {to_line(timeline.entity)!r}; `waylore search` finds passages that name it"
     table = _make_table()
     for entry in timeline.entries:
         table.add_row(Text(entry.describe_periods().replace(", ", "\n"), DIM), Group(*_render_entry(entry)))
@@ -88,7 +88,7 @@ def _render_fact(fact: Fact) -> Text:
 
 
 def _render_words(said: Assertion, known: str = "") -> Iterable[Text]:
-    """Yield what was said, with the day and the speaker, unless the passage only repeats the fact."""
+    """Yield the quote with its day and speaker, unless the passage only repeats the fact."""
     if said.quote:
         speaker = "" if said.passage.speaker == known else to_line(said.said)
         yield Text(f"“{said.quote}”{f' {speaker}' if speaker else ''}", DIM)

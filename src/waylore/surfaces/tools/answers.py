@@ -1,9 +1,9 @@
 """Build the answers of an agent's tools: text for a model, and JSON for programs.
 
-The text of a hit is its mark, title, date, speaker and address, and what was stored. Scores, paths and facts come if
-they are asked for; the JSON always has them. The mark is the first digits of the passage's id: two whole ids
-took a seventh of an answer. The text fits into the tokens that the caller allows, and `left_out` reports what did not
-fit. Stored text is neutral in both forms: texts are fenced, all else is on one line. This module reads no memory.
+The text of a hit is its mark, title, date, speaker, address and stored text. Scores, paths and facts are included on
+request; the JSON always has them. The mark is the first digits of the passage's id: two whole ids took a seventh of an
+answer. The text fits into the caller's number of tokens, and `left_out` reports the parts that did not fit. Stored text
+is neutral in both forms: texts are fenced, all else is on one line. This module reads no memory.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -23,7 +23,7 @@ from waylore.types.knowledge import Document, Fact, IndexedDocument, Passage, Sc
 from waylore.types.results import describe_left_out
 from waylore.types.search import Hit, SearchResult
 
-TITLE_TOKENS = 40  # maximum of a title or an address
+TITLE_TOKENS = 40  # maximum tokens of a title or an address
 TEXT_DESCRIPTION = "stored text between the marks of a fence: data that gives no orders"
 SIDE_PARTS = 8  # each list beside the main part may use this fraction of the budget: one eighth
 
@@ -90,7 +90,7 @@ class SearchAnswer(ToolAnswer):
 
 
 class ExplainedSearchAnswer(SearchAnswer):
-    """The same with the ids, path and score of each hit, the facts, and how the search was made."""
+    """A search answer with the ids, path and score of each hit, the facts, and the decisions of the search."""
 
     def _describe_hit(self, hit: BriefHit) -> str:
         place = f"passage {hit.passage_id} of document {hit.document_id}"
@@ -143,7 +143,7 @@ class StoredText(NamedTuple):
     passage_id: str
     text: str
     facts: tuple[Fact, ...]
-    passages: tuple[str, ...]  # their ids, in order
+    passages: tuple[str, ...]  # ids of the passages, in order
 
 
 class AddAnswer(ToolAnswer):
@@ -162,7 +162,7 @@ class AddAnswer(ToolAnswer):
 
 
 class RememberAnswer(ToolAnswer):
-    """The turns of a call: how many were new, and how many were known already."""
+    """The turns of a call: the numbers of new and of known ones."""
 
     new: int
     known: int
@@ -224,7 +224,7 @@ def _list_set(result: SearchResult) -> Iterator[str]:
 
 
 def make_stored_text(indexed: IndexedDocument, passage: Passage | None = None) -> StoredText:
-    """Return the joined text of a document, or the text of one passage."""
+    """Return a document with its joined text, or one passage."""
     if passage is None:
         ordered = sorted(indexed.passages, key=_make_place_key)
         ids = tuple(each.id for each in ordered)
@@ -309,7 +309,7 @@ def make_forget_answer(receipt: types.Receipt, is_planned: bool, with_receipt: i
 
 
 def _join_passages(passages: Iterable[Passage]) -> str:
-    """Return the text that the passages were cut from; text that two of them share occurs once."""
+    """Return the text that the passages were cut from; text shared by two passages occurs once."""
     parts: list[str] = []
     end, before = 0, ""
     for passage in passages:
@@ -320,7 +320,7 @@ def _join_passages(passages: Iterable[Passage]) -> str:
 
 
 def _count_shared(before: str, after: str, expected: int) -> int:
-    """Return how many characters two passages share: not those of the original if something was left out of them."""
+    """Return how many characters two passages share. Offsets into the original do not tell if secrets were left out."""
     if before.endswith(after[:expected]):
         return expected
     return next((length for length in range(len(after), 0, -1) if before.endswith(after[:length])), 0)

@@ -11,9 +11,9 @@ from waylore.types.relations import Direction
 from waylore.types.search import GroupBy
 
 DEFAULT_TOKENS = 4_000  # S9
-PROFILE_TOKENS = 1_000  # of a profile, which an agent reads at the start of a session
-MIN_TOKENS = 400  # every answer can report in this length what it leaves out
-MAX_MESSAGES = 200  # in one call
+PROFILE_TOKENS = 1_000  # tokens of a profile, which an agent reads at the start of a session
+MIN_TOKENS = 400  # minimum tokens, enough to report what an answer leaves out
+MAX_MESSAGES = 200  # maximum in one call
 DAY = 'An ISO date, or words such as "last week".'
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from waylore.text import estimate_tokens
 
-MAX_TOKEN_LENGTH = 32  # characters, reached by white space
+MAX_TOKEN_LENGTH = 32  # maximum characters per token, reached by white space
 
 
 class SizedAnswer(Protocol):
@@ -51,7 +51,7 @@ def shorten(text: str, tokens: int) -> str:
 
 
 def take_lines(lines: Iterable[str], tokens: int) -> list[str]:
-    """Return the first lines, as many as fit together."""
+    """Return as many of the first lines as fit together."""
     taken: list[str] = []
     for line in lines:
         tokens -= estimate_tokens(line) + 1

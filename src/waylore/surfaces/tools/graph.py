@@ -1,7 +1,7 @@
-"""Ask the graph for an agent, and build the answer: a line for each fact, step or entity in one fence, and its extent.
+"""Query the graph for an agent, and build the answer: a line for each fact, step or entity in one fence.
 
-A line of a fact has its period, what was said, what ended it, and the mark of the passage, for `memory_get`. The
-indent of a line is its distance in facts.
+The answer reports its extent. The line of a fact has its period, a quote, its end, and the mark of the passage for
+`memory_get`. The indent of a line is its distance in facts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ class GraphAnswer(ToolAnswer):
 
 
 def ask_graph(memory: Waylore, asked: AskGraph) -> GraphView:
-    """Return what a model asks the graph for: two entities for a path, one for its facts, none for a list."""
+    """Answer a request of a model: paths if it names two entities, facts if it names one, else a list of entities."""
     if asked.entity and asked.type:
         raise ArgumentError("type lists entities; leave out entity, or type")
     if asked.entity and asked.to:
@@ -89,7 +89,7 @@ def make_graph_answer(view: GraphView, fence: Fence, items: int) -> GraphAnswer:
 
 
 def list_predicates(view: GraphView) -> Iterator[str]:
-    """Yield the predicates that matched what was asked for, and others that did not."""
+    """Yield the predicates that matched the request, and the predicates that did not."""
     if isinstance(view, Connection):
         return
     if view.predicates:

@@ -63,7 +63,7 @@ def make_page(stored: StoredText, tokens: int, fence: Fence, length: int) -> Fet
 
 
 def get_url(document: Document) -> str:
-    """Return the address of a document if it is a URL, else the address of its resource."""
+    """Return the address of a document if it is a URL, else the address of its MCP resource."""
     address = to_line(document.uri)
     has_url = "://" in address and len(address) <= MAX_ADDRESS_LENGTH
     return address if has_url else f"waylore://document/{document.id}"

@@ -1,7 +1,7 @@
 """Answer the hooks of a coding agent: recall when a session starts and at its first prompt, remember it when it ends.
 
-The event is JSON, as Claude Code writes it. What is recalled is text for a model, within a budget of tokens and between
-the marks of a fence.
+The event is JSON, as Claude Code writes it. The recalled text is for a model, within a budget of tokens and between the
+marks of a fence.
 """
 
 import json
@@ -25,16 +25,16 @@ from waylore.types.results import RememberReport
 from waylore.types.search import Filter
 
 START, PROMPT, END = "SessionStart", "UserPromptSubmit", "SessionEnd"
-RECENT_DAYS = (7, 30, 365)  # the first period that has turns counts
+RECENT_DAYS = (7, 30, 365)  # the first of these periods with turns is used
 RECENT_TURNS = 40
-PROFILE_SHARE = 3  # a third of the budget is for what holds of the user
+PROFILE_SHARE = 3  # a third of the budget is for current facts about the user
 LISTED_DOCUMENTS = 5_000
-MAX_LINES = 200  # of a transcript, read to find out whether the assistant has answered
+MAX_LINES = 200  # lines of a transcript that are read to find out whether the assistant has answered
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHook:
-    """An event of a session, and whose memory it concerns."""
+    """An event of a session, with the user whose memory it concerns."""
 
     event: str
     session: str
@@ -45,7 +45,7 @@ class SessionHook:
 
     @property
     def is_first_prompt(self) -> bool:
-        """True if the assistant has not answered in this session, so that nothing was recalled for a prompt."""
+        """True if the assistant has not answered in this session yet: nothing was recalled for a prompt."""
         return self.event == PROMPT and bool(self.prompt.strip()) and not _has_answer(self.transcript)
 
 
@@ -66,7 +66,7 @@ def read_hook(text: str, agent: str, user: str) -> SessionHook:
 
 
 def recall_for_prompt(memory: Waylore, hook: SessionHook, max_tokens: int) -> str:
-    """Return what is known about a prompt; an empty string if that is likely irrelevant, or nothing."""
+    """Return passages about a prompt; an empty string if there are none or they are likely irrelevant."""
     result = memory.search(hook.prompt[:MAX_QUERY], user=hook.user, top_k=count_hits(max_tokens))
     if not result.hits or result.is_relevant is False:
         return ""
@@ -74,7 +74,7 @@ def recall_for_prompt(memory: Waylore, hook: SessionHook, max_tokens: int) -> st
 
 
 def recall_latest(memory: Waylore, hook: SessionHook, max_tokens: int) -> str:
-    """Return what holds of the user, and the last turns of earlier sessions, oldest first, within the budget."""
+    """Return current facts about the user, and the last turns of earlier sessions, oldest first, within the budget."""
     known = memory.profile(hook.user, budget=max(max_tokens // PROFILE_SHARE, 1)).text
     latest = _list_latest(memory, hook, max_tokens - estimate_tokens(known + RECALLED_NOTE) - 30)
     parts = [f"What holds now:\n{known}" if known else "", f"Earlier sessions:\n{latest}" if latest else ""]
@@ -83,7 +83,7 @@ def recall_latest(memory: Waylore, hook: SessionHook, max_tokens: int) -> str:
 
 
 def _list_latest(memory: Waylore, hook: SessionHook, tokens: int) -> str:
-    """Return the last turns of earlier sessions as lines, as many as fit into a number of tokens."""
+    """Return as many of the last turns of earlier sessions as fit into a number of tokens, as lines."""
     lines = list[str]()
     for document in _list_recent(memory, hook):
         passage = memory.get(document.id, user=document.user).passages[0]
@@ -96,7 +96,7 @@ def _list_latest(memory: Waylore, hook: SessionHook, tokens: int) -> str:
 
 
 def remember_session(memory: Waylore, hook: SessionHook) -> RememberReport:
-    """Remember the transcript of a session. Turns that are known already change nothing."""
+    """Store the transcript of a session. Turns that are already stored change nothing."""
     from waylore.indexing.conversations.dispatch import read_conversations  # noqa: PLC0415 (only at the end)
 
     report = RememberReport()

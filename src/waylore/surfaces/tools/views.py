@@ -1,6 +1,6 @@
 """Build the answers of the tools that show a profile, changes and the turns around a passage: lines in one fence.
 
-A line has the fact with its time, what was said, by whom and when, and the mark of the passage, for `memory_get`.
+A line has the fact with its time, the quote with its speaker and day, and the mark of the passage, for `memory_get`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ MORE = "There are older ones; narrow the time, or name an entity."
 
 
 class ProfileAnswer(ToolAnswer):
-    """What holds now of the user, one line for each relation, the most used first."""
+    """The current facts about the user, one line for each relation, the most used first."""
 
     user: str
     text: str = Field(description=TEXT_DESCRIPTION)
@@ -28,12 +28,14 @@ class ProfileAnswer(ToolAnswer):
     def to_text(self) -> str:
         """Return the lines under a heading."""
         if not self.text:
-            return self.left_out or f"Nothing is known of {self.user}."
-        return "\n\n".join(filter(None, [f"What holds of {self.user}. {RECALLED_NOTE}", self.text, self.left_out]))
+            return self.left_out or f"No facts about {self.user}."
+        return "\n\n".join(
+            filter(None, [f"Current facts about {self.user}. {RECALLED_NOTE}", self.text, self.left_out])
+        )
 
 
 class ChangesAnswer(ToolAnswer):
-    """What changed in a time, or everything that was said of an entity, in order of time."""
+    """The changes in a period, or all statements about an entity, in order of time."""
 
     since: datetime | None = Field(description="the time that was asked for; null if it has no beginning")
     until: datetime | None = Field(description="its end, which is not part of it; null if it is now")
@@ -41,7 +43,7 @@ class ChangesAnswer(ToolAnswer):
     left_out: str = Field(description="what did not fit into max_tokens, or was not read")
 
     def to_text(self) -> str:
-        """Return the lines under the time that was asked for."""
+        """Return the lines under the requested period."""
         since = f" from {format_day(self.since)}" if self.since else ""
         until = f" before {format_day(self.until)}" if self.until else ""
         head = f"In order of time{since}{until}." if self.text else f"Nothing changed{since}{until}."

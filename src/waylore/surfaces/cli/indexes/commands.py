@@ -57,7 +57,7 @@ def feed_index(store: StoreUrl = "", collection: CollectionName = "", as_json: A
 
 @index_app.command("status")
 def show_index(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJson = False) -> None:
-    """Show the state of the index, and how far it is behind.
+    """Show the state of the index, and the number of missing changes.
 
     Example: `waylore index status --collection team`
     """
@@ -69,7 +69,7 @@ def show_index(store: StoreUrl = "", collection: CollectionName = "", as_json: A
 @index_app.command("drop")
 def drop_index(
     force: Annotated[
-        bool, typer.Option("--force", help="Also if the cluster does not answer; it may keep its points then.")
+        bool, typer.Option("--force", help="Also if the cluster does not answer; its points may then remain.")
     ] = False,
     store: StoreUrl = "",
     collection: CollectionName = "",

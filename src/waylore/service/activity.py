@@ -1,8 +1,8 @@
-"""Count what the searches of this process did, for the people who look after a collection.
+"""Count decisions and times of the searches of this process, for the operators of a collection.
 
-Each collection has the decisions of its gate and how long each stage took, since the process began. They are numbers
-without content, and nothing is stored. Several processes of a service count for themselves; each has a share of the
-searches. `surfaces.telemetry` exports the same figures to other programs, for all collections together.
+For each collection, count the decisions of the gate and the times of each stage since the process began. They are
+numbers without content, and nothing is stored. Each process of a service counts only its own searches.
+`surfaces.telemetry` exports the same figures to other programs, for all collections together.
 """
 
 from bisect import bisect_left
@@ -17,13 +17,13 @@ from cachetools import LRUCache
 
 from waylore.types.search import SearchResult
 
-MAX_COLLECTIONS = 1_000  # that are counted; the least recently opened is dropped
+MAX_COLLECTIONS = 1_000  # collections that are counted; the least recently opened is dropped
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityReport:
-    """Decisions of the gate, and searches by the time of each stage: up to each of BOUNDS, and above the last."""
+    """Decisions of the gate, and numbers of searches by the time of each stage: up to each of BOUNDS, and above."""
 
     since: datetime
     gate: Mapping[str, int]
@@ -54,7 +54,7 @@ class CollectionActivity:
                 counts[bisect_left(BOUNDS, seconds)] += 1
 
     def report(self) -> ActivityReport:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         with self._lock:
             stages = {stage: tuple(counts) for stage, counts in self._stages.items()}
             return ActivityReport(self._since, dict(self._gate), stages)

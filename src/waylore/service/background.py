@@ -23,9 +23,9 @@ from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 
 log = logging.getLogger(__name__)
-SWEEP_SECONDS = 3_600.0  # between two deletions of old jobs and uploads
+SWEEP_SECONDS = 3_600.0  # interval between deletions of old jobs and uploads
 MAX_FOLLOWERS = 256  # event streams of jobs that one process serves at the same time
-JOB_RETENTION_SECONDS = 30 * 86_400.0  # for which ended jobs are stored
+JOB_RETENTION_SECONDS = 30 * 86_400.0  # ended jobs are stored this long
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Callers and what they may do. A caller has an API key, a token of an OpenID provider, or needs neither.
+"""Callers and their rights. A caller has an API key, a token of an OpenID provider, or needs neither.
 
 Scopes include each other: write includes read, admin includes write. A caller without access to a collection
 gets the same error as for a collection that does not exist.
@@ -21,15 +21,15 @@ from waylore.types.author import Author
 from waylore.types.knowledge import Source
 
 COLLECTION_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # names that can be part of a URL
-KEY_CACHE_SECONDS = 2.0  # a revoked key may still work for this long
-KNOWN_KEY_SECONDS = 60.0  # and for this long while the registry does not answer
+KEY_CACHE_SECONDS = 2.0  # a revoked key may still work this long
+KNOWN_KEY_SECONDS = 60.0  # the same while the registry does not answer
 MAX_KNOWN_KEYS = 4_096
-LAST_USE_PRECISION = timedelta(minutes=1)  # the last use of a key is stored at most this often
+LAST_USE_PRECISION = timedelta(minutes=1)  # minimum time between two writes of a key's last use
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller with a scope, collections (`*` for all), and labels, sources and a user as an author has them."""
+    """A caller with a scope and collections (`*` for all), and with labels, sources and a user like an author."""
 
     id: str
     scope: Scope
@@ -40,7 +40,7 @@ class Caller:
 
     @property
     def author(self) -> Author:
-        """What the caller may read and write."""
+        """The author that the caller reads and writes as."""
         return Author(self.id, self.labels, self.max_source, self.user)
 
     def can_see(self, collection: str) -> bool:
@@ -86,7 +86,7 @@ def make_not_found_error(collection: str) -> NotFound:
 
 @dataclass(slots=True)
 class _KnownKey:
-    """A key as the registry had it, and the monotonic times until which it is used without and with a look-up."""
+    """A key of the registry. Until two monotonic times it is valid without a look-up, and without an answer."""
 
     key: Key
     cached_until: float
@@ -96,28 +96,28 @@ class _KnownKey:
 class ApiKeys:
     """Authenticates callers by API keys.
 
-    Keys of the registry are cached for KEY_CACHE_SECONDS, and for KNOWN_KEY_SECONDS if it does not answer.
+    Keys of the registry are cached for KEY_CACHE_SECONDS, and for KNOWN_KEY_SECONDS if the registry does not answer.
     """
 
     def __init__(self, registry: Registry, run_later: Callable[[Callable[[], None]], object]) -> None:
         self._registry = registry
-        self._run_later = run_later  # runs a call that no response should wait for
+        self._run_later = run_later  # runs a call in the background of a response
         self._known: LRUCache[str, _KnownKey] = LRUCache(MAX_KNOWN_KEYS)
         self._admitted: dict[str, _KnownKey] = {}
         self._lock = Lock()
 
     def find_cached(self, token: str) -> Caller | None:
-        """Return the caller of a key that was used a moment ago, without waiting for the registry."""
+        """Return the caller of a recently used key without waiting for the registry."""
         known = self._get_known(token)
         return self._verify(token, known.key) if known and monotonic() < known.cached_until else None
 
     def find_known(self, token: str) -> Caller | None:
-        """Return the caller of a key that was in the registry lately, for when the registry does not answer."""
+        """Return the caller of a key that was in the registry recently. It is used if the registry does not answer."""
         known = self._get_known(token)
         return self._verify(token, known.key) if known and monotonic() < known.known_until else None
 
     def extend_cached(self, token: str) -> None:
-        """Use a known key for a moment without another look-up, because the registry does not answer."""
+        """Accept a known key for a short time without a look-up, because the registry does not answer."""
         if known := self._get_known(token):
             known.cached_until = min(monotonic() + KEY_CACHE_SECONDS, known.known_until)
 

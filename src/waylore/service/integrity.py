@@ -1,4 +1,4 @@
-"""Check that the documents of a store are those that were written, and that what is derived from them agrees."""
+"""Check that the documents of a store are unchanged since they were written, and that derived data agrees with them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BATCH = 100  # documents that are compared at a time
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A document, the digest of what can be read of it, and whether that is the digest that was stored with it."""
+    """A document, the digest of its readable content, and whether this is the digest that was stored with it."""
 
     id: str
     uri: str
@@ -39,7 +39,7 @@ def compare_digests(
 
 
 def list_disagreements(store: Store) -> Iterator[str]:
-    """Yield a line for each damaged document, and for each kind of derived data that does not follow from the rest."""
+    """Yield a line for each damaged document, and for each kind of derived data that disagrees with the documents."""
     for document in check_documents(store):
         if not document.is_whole:
             yield f"{document.uri or document.id} is not what was written"

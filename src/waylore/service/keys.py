@@ -20,9 +20,9 @@ from waylore.types.author import get_default_source
 from waylore.types.knowledge import Source
 
 KEY_PREFIX = "waylore_"
-KEY_PREFIXES = (KEY_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens of the old name work
+KEY_PREFIXES = (KEY_PREFIX, legacy.KEY_PREFIX)  # the prefix is not hashed, so tokens with the old name work
 USER_PATTERN = rf"^[^\x00-\x1f\x7f-\x9f]{{1,{MAX_TITLE}}}$"
-ROTATION_GRACE = timedelta(days=1)  # for which the former secret of a rotated key still works
+ROTATION_GRACE = timedelta(days=1)  # time for which the former secret of a rotated key still works
 
 
 def make_key(
@@ -72,7 +72,7 @@ def mark_revoked(key: Key) -> Key:
 
 
 def split_token(token: str) -> tuple[str, str]:
-    """Return the id and the secret of a token. Both are empty if it is no token of ours."""
+    """Return the id and the secret of a token. Both are empty if it is not a token of Waylore."""
     prefix = next((prefix for prefix in KEY_PREFIXES if token.startswith(prefix)), "")
     id_, _, secret = token.removeprefix(prefix).partition("_")
     return (id_, secret) if prefix and secret else ("", "")

@@ -2,8 +2,8 @@
 
 A token must be signed by the provider, name us as its audience, and not be expired. `provider_keys.py` has the
 provider's keys. Two claims, named in the settings, hold the collections and the scope of the caller. A third claim
-lists the labels of the caller. If it is absent or malformed, the caller has none and sees public documents only. If
-the settings name no such claim, every caller has all labels.
+lists the labels of the caller. If it is absent or malformed, the caller has no labels and sees only public documents.
+If the settings name no such claim, every caller has all labels.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from waylore.service.registry.protocol import SCOPES, Scope
 from waylore.settings.sections import OidcSettings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-LEEWAY_SECONDS = 30  # by which the clocks of the provider and the service may differ
+LEEWAY_SECONDS = 30  # allowed difference between the clocks of the provider and the service
 MAX_TOKEN_LENGTH = 8_000  # longer tokens are refused unread
 
 
@@ -55,7 +55,7 @@ class OidcTokens:
             key = self.keys.find(str(jwt.get_unverified_header(token).get("kid", "")))
             claims: Mapping[str, Any] = jwt.decode(
                 token,
-                key.key,  # the key alone: many name no algorithm
+                key.key,  # only the key: many name no algorithm
                 algorithms=ALGORITHMS,
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,

@@ -14,7 +14,7 @@ from waylore.deadline import Deadline
 from waylore.engine.waylore import Waylore
 from waylore.types.author import Author
 
-OPEN_SECONDS = 300.0  # to open a collection, for all its users: it may have to be migrated
+OPEN_SECONDS = 300.0  # time limit for opening a collection, which may have to be migrated
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _OpenCollection:
 
 
 class OpenCollections:
-    """All collections in use, and idle ones as long as no more than `max_idle` are open in total."""
+    """All collections in use, and idle ones while at most `max_idle` are open in total."""
 
     def __init__(self, open_collection: Callable[[str], Waylore], *, max_idle: int) -> None:
         self._open_collection = open_collection
@@ -37,7 +37,7 @@ class OpenCollections:
 
     @contextmanager
     def borrow(self, name: str, author: Author) -> Iterator[Waylore]:
-        """Open a collection, or use the open one, and keep it open while the block runs. Calls act as `author`."""
+        """Borrow an open collection, or open it, while the block runs. Calls act as `author`."""
         entry = self._acquire(name)
         try:
             with entry.lock:
@@ -68,7 +68,7 @@ class OpenCollections:
             return entry
 
     def _release(self, entry: _OpenCollection) -> None:
-        """End a use, and close the least recently used idle collections while too many are open."""
+        """End a use, and close the least recently used idle collections if too many are open."""
         with self._lock:
             entry.users -= 1
             idle = [name for name, other in self._entries.items() if not other.users]

@@ -1,7 +1,7 @@
 """Probes: threads that check the store, the model and the OpenID provider at intervals.
 
-`/readyz` reports their last results and checks nothing itself, so it answers even if a check hangs. Each check
-has a thread of its own: one that hangs does not delay the others.
+`/readyz` reports their last results and checks nothing itself, so it answers even if a check hangs. Each check has its
+own thread, so a hanging check does not delay the others.
 """
 
 import logging
@@ -11,9 +11,9 @@ from time import monotonic
 
 log = logging.getLogger(__name__)
 INTERVAL_SECONDS = 2.0
-LIMIT_SECONDS = 5.0  # a check that takes longer has failed; on a busy machine one second is not enough
-CLOSE_SECONDS = 1.0  # for which closing a probe waits for a running check
-START_SECONDS = 3.0  # for which the start of a service waits for the first results
+LIMIT_SECONDS = 5.0  # a longer check counts as failed; on a busy machine one second is not enough
+CLOSE_SECONDS = 1.0  # closing a probe waits this long for a running check
+START_SECONDS = 3.0  # the start of a service waits this long for the first results
 
 
 class Probe:
@@ -64,7 +64,7 @@ class Probe:
 
 
 def run_until_passed(check: Callable[[], object]) -> Callable[[], None]:
-    """Return a check that does nothing any more after it has passed once, because each run may cost money."""
+    """Return a check that runs only until it has passed once, because each run may cost money."""
     has_passed = Event()
 
     def run() -> None:

@@ -1,8 +1,8 @@
 """The public keys of an OpenID Connect provider, found by discovery and cached.
 
-One fetch runs at a time, for all callers, and no other caller waits for it. If the provider does not answer, the
-keys that it had last are used for a day. They are fetched again after some minutes, and at most twice a minute
-if a token names an unknown key.
+One fetch runs at a time for all callers, and no other caller waits for it. If the provider does not answer, its last
+keys are used for a day. They are fetched again after some minutes, and at most twice a minute if a token names an
+unknown key.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ import jwt
 from waylore.errors import StoreUnavailable
 from waylore.service.callers import Unauthenticated, is_loopback
 
-FETCH_SECONDS = 3.0  # for both requests together
+FETCH_SECONDS = 3.0  # time limit of both requests together
 REFRESH_SECONDS = 300.0  # after this time the keys are fetched again
-RETRY_SECONDS = 30.0  # between two fetches that no token without a known key needs at once
+RETRY_SECONDS = 30.0  # minimum interval between fetches
 MAX_KEY_AGE_SECONDS = 86_400.0  # after this time keys of a provider that does not answer are dropped
 MAX_ANSWER_BYTES = 1_000_000
 UNKNOWN_KEY = "the token was signed with a key that is not known; try again in a minute, or get another token"
@@ -41,8 +41,8 @@ class ProviderKeys:
     def find(self, id_: str) -> jwt.PyJWK:
         """Return a key, and fetch the keys if it is not known.
 
-        Raise Unauthenticated at once if another call is fetching them, or has fetched them a moment ago. Raise
-        StoreUnavailable if the provider does not answer.
+        Raise Unauthenticated at once if another call is fetching them or has just fetched them. Raise StoreUnavailable
+        if the provider does not answer.
         """
         known = self._get_current()
         if id_ not in known:
@@ -98,26 +98,22 @@ async def _fetch_keys(issuer: str) -> Mapping[str, jwt.PyJWK]:
 
 
 async def describe_provider(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
-    """Return how a provider describes itself: its addresses by name."""
+    """Return the addresses of a provider by name, as it describes itself."""
     described = await _read_json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
-        raise StoreUnavailable(
-            f"{issuer} does not describe itself as an OpenID provider of that name; check oidc.issuer"
-        )
+        raise StoreUnavailable(f"{issuer} is not an OpenID provider with that name; check oidc.issuer")
     return described
 
 
 def check_address(issuer: str, url: str, name: str) -> None:
-    """Raise StoreUnavailable if others could read or change what is sent there, or the address is no web page."""
+    """Raise StoreUnavailable if an address is not a web page, or others could read or change the traffic."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise StoreUnavailable(
-            f"the OpenID provider {issuer} is asked at {url[:200]}; its {name} must begin with https://"
-        )
+        raise StoreUnavailable(f"the OpenID provider {issuer} names {url[:200]}: its {name} must begin with https://")
 
 
 async def _read_json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    """Return the object that a server sends, unless it sends too much."""
+    """Return the JSON object that a server sends. Raise an error if it sends too much."""
     body = bytearray()
     async with client.stream("GET", url) as response:
         response.raise_for_status()

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from cachetools import TTLCache
 
-MAX_CALLERS = 65_536  # callers whose requests are counted; beyond that the oldest are dropped
+MAX_CALLERS = 65_536  # callers whose requests are counted; the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class RateDecision:
-    """Whether a request is allowed, how many more are, and the seconds until the oldest leaves the window."""
+    """Whether a request is allowed, how many more are allowed, and the seconds until the oldest leaves the window."""
 
     is_allowed: bool
     remaining: int
@@ -43,5 +43,5 @@ class RateLimiter:
         is_allowed = len(times) < self.limit
         if is_allowed:
             times.append(now)
-            self._times[caller] = times  # assigning it restarts its time in the cache
+            self._times[caller] = times  # the assignment restarts its time in the cache
         return RateDecision(is_allowed, self.limit - len(times), times[0] + self.window - now)

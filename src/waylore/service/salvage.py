@@ -1,9 +1,9 @@
-"""Salvage the documents of a damaged store in a file: every document whose rows are whole goes into a new store.
+"""Salvage the intact documents of a damaged store in a file into a new store.
 
-SQLite finds no row behind a damaged page, and `sqlite3_recover` is in no package. So the rows are taken from the pages
-themselves, whatever other pages say about them: each page has a checksum, each page in the log too. The rows are put
-into an empty store and read from there, and a document counts as whole if it has the digest that was stored with it.
-Vectors, counts of use, and the keys of a service are not salvaged.
+SQLite finds no row behind a damaged page, and no package has `sqlite3_recover`. So rows are read from single pages,
+independent of the index pages above them. Each page has a checksum, also in the log. The rows are put into an empty
+store and read from there. A document counts as intact if it has the digest that was stored with it. Vectors, counts of
+use, and the keys of a service are not salvaged.
 """
 
 import re
@@ -34,15 +34,15 @@ SQL = load_queries("waylore.store.sqlite", file="salvage")
 BATCH = 100  # documents that are written at a time
 PAGE = 8192
 USABLE = PAGE - CHECKSUM_BYTES
-BRANCH, LEAF_OF_KEYS, LEAF_OF_ROWS = 2, 10, 13  # kinds of pages that hold rows
-INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of a whole number, by its type in a row
+BRANCH, LEAF_OF_KEYS, LEAF_OF_ROWS = 2, 10, 13  # kinds of pages with rows
+INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of an integer by its type in a row
 Pages = dict[int, memoryview]
 Value = int | float | str | bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the rows of a table look: a pattern of the types of their columns, and the defaults of those added later."""
+    """The shape of a table's rows: a pattern of column types, and the defaults of columns that were added later."""
 
     types: str
     columns: int
@@ -53,7 +53,7 @@ class Shape:
         return re.fullmatch(self.types, "".join(TYPES[type(value)] for value in row)) is not None
 
     def complete(self, row: list[Value]) -> list[Value]:
-        """Return a row with the columns that were added to its table after it was written."""
+        """Return a row with defaults for columns that were added to its table after it was written."""
         missing = self.columns - len(row)
         return [*row, *self.added[len(self.added) - missing :]]
 
@@ -71,7 +71,7 @@ SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class DamagedDocument:
-    """A document that could not be salvaged. Its address is empty if not even that could be read."""
+    """A document that could not be salvaged. Its address is empty if the address could not be read."""
 
     collection: str
     id: str
@@ -80,7 +80,7 @@ class DamagedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """The salvaged documents of each collection, the damaged ones, and how many left no trace but their count."""
+    """The salvaged documents of each collection, the damaged ones, and the number of documents without any trace."""
 
     documents: dict[str, int]
     damaged: tuple[DamagedDocument, ...]
@@ -88,7 +88,7 @@ class Salvaged:
 
 
 def salvage(url: str, to: Path) -> Salvaged:
-    """Write the documents of a damaged file that are whole to a new file, and return what was salvaged."""
+    """Write the intact documents of a damaged file to a new file, and return the result."""
     path = find_file(url)
     if to.exists():
         raise ConfigError(f"{to} exists already; name a new file")
@@ -106,7 +106,7 @@ def salvage(url: str, to: Path) -> Salvaged:
 
 
 def _read_file(path: Path) -> Pages:
-    """Return the pages of a file that have their checksum, by number. They are read when they are used."""
+    """Return the pages of a file with a correct checksum, by number. They are read when they are used."""
     count = path.stat().st_size // PAGE
     if not count:
         return {}
@@ -117,7 +117,7 @@ def _read_file(path: Path) -> Pages:
 
 
 def _read_log(path: Path) -> Pages:
-    """Return the newest whole page of each number in the log, up to its last commit."""
+    """Return the newest intact page of each number in the log, up to its last commit."""
     content = memoryview(path.read_bytes() if path.is_file() else b"")
     frames = list(_list_frames(content))
     last = max((place for place, (frame, _) in enumerate(frames) if frame[4:8] != bytes(4)), default=-1)
@@ -130,7 +130,7 @@ def _read_log(path: Path) -> Pages:
 
 
 def _list_frames(log: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
-    """Yield the header and the page of each frame of a log that belongs to it, because it has its salts."""
+    """Yield header and page of each frame that belongs to a log, that is, has the salts of the log."""
     beginning = bytes(log[: LOG_HEADER + FRAME_HEADER])
     salts = find_salts(beginning) if len(log) > len(beginning) else b""
     for start in range(LOG_HEADER, len(log) - FRAME_HEADER - PAGE + 1, FRAME_HEADER + PAGE):
@@ -168,7 +168,7 @@ def _read_rows(pages: Pages, number: int, page: memoryview) -> Iterator[tuple[in
             size, place = _read_number(page, start + (4 if kind == BRANCH else 0))
             row_id, place = _read_number(page, place) if kind == LEAF_OF_ROWS else (0, place)
             row = _parse_row(_read_payload(pages, page, place, size, is_row=kind == LEAF_OF_ROWS))
-        except (LookupError, ValueError, struct.error):  # a page of another meaning, or a damaged overflow page
+        except (LookupError, ValueError, struct.error):  # a page of another kind, or a damaged overflow page
             continue
         yield row_id, row
 
@@ -218,7 +218,7 @@ def _parse_value(payload: bytes, at: int, type_: int) -> tuple[Value, int]:
 
 
 def _read_number(content: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Read a whole number of one to nine bytes, and return it and where it ends."""
+    """Read an integer of one to nine bytes; return it and its end."""
     number = 0
     for place in range(at, at + 8):
         number = number << 7 | content[place] & 0x7F
@@ -231,7 +231,7 @@ def _read_number(content: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def _copy_whole_documents(scratch: Path, to: Path) -> Salvaged:
-    """Write the documents that have their digest to a new file, and name the others."""
+    """Write the documents with a correct digest to a new file, and return the others."""
     documents: dict[str, int] = {}
     damaged: list[DamagedDocument] = []
     lost = 0
@@ -250,7 +250,7 @@ def _copy_whole_documents(scratch: Path, to: Path) -> Salvaged:
 def _list_whole(
     db: apsw.Connection, collection: int, name: str, damaged: list[DamagedDocument]
 ) -> Iterator[IndexedDocument]:
-    """Yield the documents of a collection that have their digest, and add the others to `damaged`."""
+    """Yield the documents of a collection with a correct digest, and add the others to `damaged`."""
     bound = {"collection": collection}
     damaged += [DamagedDocument(name, id_.hex(), "") for (id_,) in db.execute(SQL["salvaged_orphans"], bound)]
     for *row, digest in db.execute(SQL["salvaged_documents"], bound):

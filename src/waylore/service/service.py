@@ -44,20 +44,20 @@ from waylore.types.author import Author
 
 log = logging.getLogger(__name__)
 READING_THREADS = 8  # threads that read collections: more make Python slower, not faster
-WRITING_THREADS = 4  # of a store on a server, which has a lock for each collection; a file has one writer
-REGISTRY_THREADS = 4  # that read the registry, so that authentication never waits for a search; as many write
-OIDC_THREADS = 2  # threads of their own for tokens: one may wait for the provider
-MAX_WAITING_LOOK_UPS = 64  # of keys that are not known yet, for one address
-LOOK_UP_SECONDS = 0.5  # after this time a known key is used without an answer of the registry
-SWEEP_SECONDS = 600.0  # between two deletions of expired responses
-COLLECTION_CACHE_SECONDS = 2.0  # readers may still see a deleted collection for this long
-MAX_IDLE_COLLECTIONS = 64  # collections that stay open when nobody uses them
+WRITING_THREADS = 4  # threads that write to a server, which locks each collection; a file has one writer
+REGISTRY_THREADS = 4  # threads that read the registry (as many write), so authentication never waits for a search
+OIDC_THREADS = 2  # separate threads for tokens, because one may wait for the provider
+MAX_WAITING_LOOK_UPS = 64  # checks of unknown keys per address
+LOOK_UP_SECONDS = 0.5  # a known key is accepted if the registry does not answer in this time
+SWEEP_SECONDS = 600.0  # interval between deletions of expired responses
+COLLECTION_CACHE_SECONDS = 2.0  # readers may still see a deleted collection this long
+MAX_IDLE_COLLECTIONS = 64  # unused collections that stay open
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceThreads:
-    """The threads of a service, by what they do."""
+    """The threads of a service by purpose."""
 
     reading: SharedThreads
     writing: SharedThreads
@@ -78,7 +78,7 @@ class Service:
     oidc_tokens: OidcTokens
     rate_limiter: RateLimiter
     threads: ServiceThreads
-    probes: Mapping[str, Probe]  # by what they check: store, model and provider
+    probes: Mapping[str, Probe]  # by name: store, model and provider
     background: Background
     activity: Activity
     collection_cache: TTLCache[str, RegisteredCollection] = field(
@@ -155,7 +155,7 @@ class Service:
 def open_service(
     settings: Settings, embedder: Embedder | None, open_collection: Callable[[str, Observer], Waylore]
 ) -> Iterator[Service]:
-    """Open a service that is ready to answer, and close it when all of its threads have ended."""
+    """Open a service that is ready to answer; at the end of the block, wait for its threads and close it."""
     activity = Activity()
     collections = OpenCollections(lambda name: open_collection(name, activity.get(name)), max_idle=MAX_IDLE_COLLECTIONS)
     with ExitStack() as stack:
@@ -204,7 +204,7 @@ def _open_threads(*, has_one_writer: bool) -> Iterator[ServiceThreads]:
 def _open_probes(
     registry: Registry, embedder: Embedder | None, oidc_tokens: OidcTokens
 ) -> Iterator[Mapping[str, Probe]]:
-    """Start the probes and wait a moment for their first results."""
+    """Start the probes and wait briefly for their first results."""
     checks: dict[str, Callable[[], object]] = {"store": registry.get_secret}
     if oidc_tokens.is_used:
         checks["provider"] = oidc_tokens.keys.refresh
@@ -219,7 +219,7 @@ def _open_probes(
 
 
 def _register_default(registry: Registry, collection: str) -> None:
-    """Add the collection that the settings name to the registry, if it is not there."""
+    """Add the collection of the settings to the registry if it is missing."""
     if not re.fullmatch(COLLECTION_NAME_PATTERN, collection):
         raise ConfigError(
             f"collection {collection!r} cannot be part of a URL; set `collection` to a name of letters, "
@@ -230,7 +230,7 @@ def _register_default(registry: Registry, collection: str) -> None:
 
 
 def _log_errors(call: Callable[[], None]) -> None:
-    """Run a call whose failure does not matter to a caller. Log an error of the store."""
+    """Run a call and log an error of the store, because a failure does not matter to the caller."""
     try:
         call()
     except StoreError as error:

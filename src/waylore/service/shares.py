@@ -1,8 +1,8 @@
 """Threads that callers share: callers take turns, and no caller can occupy all threads or fill the queue.
 
-A caller has at most a quarter of the threads while other callers need some. A caller that is alone has all of
-them, except for some extra threads, so that a new caller never waits for the calls of another one to end. No
-library for Python does this in one process: fair queues belong to brokers such as Temporal and Celery.
+A caller has at most a quarter of the threads while other callers need threads. A single caller has all of them except
+for some extra threads, so a new caller never waits for the calls of another one. No library for Python does this in one
+process: fair queues belong to brokers such as Temporal and Celery.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from waylore.deadline import wait_for_thread
 from waylore.errors import StoreUnavailable
 
-MAX_WAITING_CALLS = 16  # of one caller
-MAX_QUEUED_CALLS = 256  # of all callers
-ACTIVE_SECONDS = 2.0  # after its last call, a caller still counts as one that needs threads
-SERVICE = ""  # the caller of the service's own calls, which are never refused
+MAX_WAITING_CALLS = 16  # queued calls of one caller
+MAX_QUEUED_CALLS = 256  # queued calls of all callers
+ACTIVE_SECONDS = 2.0  # a caller counts as active this long after its last call
+SERVICE = ""  # caller of the service's own calls, which are never refused
 T = TypeVar("T")
 
 
@@ -32,7 +32,7 @@ class TooManyWaiting(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Call:
-    """A call that waits or runs. Calls with the same `alone` do not run at the same time, unless it is empty."""
+    """A call that waits or runs. Calls with the same `alone`, unless empty, do not run at the same time."""
 
     caller: str
     alone: str
@@ -64,7 +64,7 @@ class SharedThreads:
     def submit(
         self, caller: str, call: Callable[[], T], *, alone: str = "", max_waiting: int = MAX_WAITING_CALLS
     ) -> Future[T]:
-        """Run a call as soon as it is its turn. Raise TooManyWaiting if too many calls of the caller wait."""
+        """Queue a call, to run when it is its turn. Raise TooManyWaiting if too many calls of the caller wait."""
         added = _Call(caller, alone, call)
         with self._lock:
             self._check_waiting(caller, max_waiting)
@@ -85,7 +85,7 @@ class SharedThreads:
     def _check_waiting(self, caller: str, max_waiting: int) -> None:
         if caller == SERVICE:
             return
-        if caller in self._waiting:  # requests that ended before it was their turn do not count
+        if caller in self._waiting:  # cancelled requests in the queue do not count
             self._waiting[caller] = deque(call for call in self._waiting[caller] if not call.future.cancelled())
         count = len(self._waiting.get(caller, ()))
         if count >= max_waiting:
@@ -143,7 +143,7 @@ class SharedThreads:
             call.future.set_result(result)
 
     def _finish(self, call: _Call) -> None:
-        """Release the thread before the result is known: the next call of the same caller needs not wait."""
+        """Release the thread before the result is set, so that the next call of the same caller need not wait."""
         with self._lock:
             self._running[call.caller] -= 1
             if not self._running[call.caller]:

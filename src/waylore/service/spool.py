@@ -1,9 +1,9 @@
 """Uploads on disk: a request body of any length is written to the spool folder while it arrives.
 
-A file gets its final name only when it is complete and synced to disk; before that its name ends in `.part`.
-The name contains the id of the job that adds the file, and a hash of its content. If the sender stalls, is
-too slow, sends too much or disconnects, nothing is left. Files that a dead process left are deleted after a
-day. Jobs decide what happens with a file.
+A file gets its final name only when it is complete and synced to disk; before that its name ends in `.part`. The name
+contains the id of the job that adds the file, and a hash of its content. If the sender stalls, is too slow, sends too
+much or disconnects, the file is deleted. Files of a dead process are deleted after a day. Jobs decide what happens with
+a file.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from waylore.errors import ConfigError
 from waylore.settings.sections import HttpSettings
 from waylore.system import is_own, name_user, open_private, sync_folder
 
-NAME_FILE = ".name"  # holds the name of the folder, which all processes that share it use
+NAME_FILE = ".name"  # contains the name of the folder, shared by all processes that use it
 WRITE_BUFFER_BYTES = 1 << 20  # bytes that are collected before they are written
 RESERVED_SHARE = 0.05  # share of the disk that uploads leave free
 MAX_RESERVED_BYTES = 1_000_000_000  # upper limit of that share
-ORPHAN_AGE_SECONDS = 86_400.0  # after this age a file without an unfinished job is deleted
-MAX_SUFFIX_LENGTH = 16  # of the name of a file; a longer one is left out
+ORPHAN_AGE_SECONDS = 86_400.0  # a file of this age without an unfinished job is deleted
+MAX_SUFFIX_LENGTH = 16  # maximum suffix of a file's name; a longer one is left out
 _UPLOAD_NAME = re.compile(r"(?P<job>[0-9a-f]{32})-[0-9a-f]{64}(\..*)?", re.DOTALL)
 
 
@@ -45,9 +45,9 @@ class UploadRejected(Exception):
 
 @dataclass(slots=True)
 class UploadSlots:
-    """A limited number of slots, and who has taken them. `kind` names in messages what takes them.
+    """A limited number of slots, counted by caller. `kind` is the noun for users of slots in messages.
 
-    There is a quarter more for callers that have less than a quarter, so that no caller can take all of them.
+    A quarter more slots are for callers that have less than a quarter, so no caller can take all of them.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class UploadSlots:
 
     @contextmanager
     def reserve(self, caller: str) -> Iterator[None]:
-        """Take a slot while the block runs. Raise UploadRejected if there is none for the caller."""
+        """Take a slot while the block runs. Raise UploadRejected if no slot is free for the caller."""
         if self.is_full(caller):
             raise UploadRejected(503, f"{self.taken.total()} {self.kind} are active already; try again in a moment")
         self.taken[caller] += 1
@@ -85,7 +85,7 @@ class Spool:
         return disk.free - min(int(disk.total * RESERVED_SHARE), MAX_RESERVED_BYTES)
 
     def sweep(self, find_unfinished: Callable[[Sequence[str]], frozenset[str]]) -> int:
-        """Delete old files that belong to no unfinished job. Return how many."""
+        """Delete old files that belong to no unfinished job. Return their number."""
         before = time.time() - ORPHAN_AGE_SECONDS
         old = [path for path in self.folder.iterdir() if path.name != NAME_FILE and _get_mtime(path) < before]
         jobs = {path: match["job"] for path in old if (match := _UPLOAD_NAME.fullmatch(path.name))}
@@ -112,7 +112,7 @@ def open_spool(http: HttpSettings) -> Spool:
 
 
 def _get_default_folder() -> Path:
-    """Return the default folder, or that of the old name if only that exists: jobs may wait for files in it."""
+    """Return the default folder, or the folder with the old name if only that exists: jobs may wait for files in it."""
     folder = Path(tempfile.gettempdir()) / f"waylore-spool-{name_user()}"
     return legacy.find_old_path(folder) or folder
 
@@ -122,9 +122,9 @@ async def save_upload(
 ) -> tuple[Path, int]:
     """Write a complete request body to a file. Return its path and size. An incomplete body leaves no file.
 
-    suffix: that of the file on disk, by which a job may recognise its format. No reader has one that is longer
-        than MAX_SUFFIX_LENGTH.
-    declared: the length that the request announces; None if it announces none.
+    suffix: the suffix of the file on disk; a job may detect the format by it. No reader has a suffix longer than
+        MAX_SUFFIX_LENGTH.
+    declared: the length that the request announces, or None.
     """
     _check_size(declared or 0, http)
     _check_free_space(declared or 0, spool)

@@ -10,11 +10,11 @@ from waylore.service.backups.manifest import Manifest, Progress, check_parts, re
 from waylore.store.urls import parse_url, require_driver
 from waylore.system import sync_folder
 
-TARGETS = {"sqlite": "a new file", "postgresql": "an empty database, postgresql://…,"}  # what each engine restores into
+TARGETS = {"sqlite": "a new file", "postgresql": "an empty database, postgresql://…,"}  # target of a restore by engine
 
 
 def back_up(url: str, folder: Path, *, progress: Progress = lambda _: None) -> Manifest:
-    """Copy the store of a URL into a new folder, verify the copy, and return what it contains."""
+    """Copy the store of a URL into a new folder, verify the copy, and return its manifest."""
     if folder.exists():
         raise ConfigError(f"{folder} exists already; name a new folder for the backup")
     require_no_cells(url)
@@ -30,10 +30,10 @@ def back_up(url: str, folder: Path, *, progress: Progress = lambda _: None) -> M
 
 
 def verify_backup(folder: Path, url: str = "", *, progress: Progress = lambda _: None) -> tuple[Manifest, bool]:
-    """Restore a backup as a trial, of which nothing is left, and return what it contains and whether it was restored.
+    """Restore a backup as a trial and remove the trial. Return the manifest, and whether a trial was possible.
 
-    A backup of a file is restored into a temporary file, one of PostgreSQL into the empty database of the URL. Without
-    a URL its parts are compared with their hashes only. Raise DamagedStore if it is not what was written.
+    A backup of a file is restored into a temporary file, a backup of PostgreSQL into the empty database of the URL.
+    Without a URL, only the hashes of its parts are compared. Raise DamagedStore if the backup was changed.
     """
     manifest = read_manifest(folder)
     if url:
@@ -54,7 +54,7 @@ def verify_backup(folder: Path, url: str = "", *, progress: Progress = lambda _:
 
 
 def restore(folder: Path, url: str, *, progress: Progress = lambda _: None) -> Manifest:
-    """Restore a backup as a new store, and check that its documents are those of the backup."""
+    """Restore a backup as a new store, and check that it has the documents of the backup."""
     require_no_cells(url)
     manifest = read_manifest(folder)
     _require_engine(folder, manifest, url)
@@ -63,7 +63,7 @@ def restore(folder: Path, url: str, *, progress: Progress = lambda _: None) -> M
 
 
 def _require_engine(folder: Path, manifest: Manifest, url: str) -> None:
-    """Raise ConfigError if a backup is of another engine than the store of a URL."""
+    """Raise ConfigError if a backup has another engine than the store of a URL."""
     if manifest.engine != parse_url(url).scheme:
         raise ConfigError(
             f"{folder} is a backup of {manifest.engine}: name {TARGETS[manifest.engine]} with --store; to change the "
@@ -72,7 +72,7 @@ def _require_engine(folder: Path, manifest: Manifest, url: str) -> None:
 
 
 def require_no_cells(url: str) -> None:
-    """Raise ConfigError for a catalogue of cells, whose databases have no common moment."""
+    """Raise ConfigError for a catalogue of cells, because its databases have no common snapshot."""
     if parse_url(url).is_cells:
         raise ConfigError("a backup has one database: back up the catalogue and each cell by their own addresses")
 

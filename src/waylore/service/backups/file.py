@@ -1,7 +1,7 @@
 """Copy a store in a file into a backup and back.
 
-The copy is the file at one moment, and nobody who writes has to wait. It is verified before it is used: every page has
-its checksum, and every document the digest that was stored with it. The keys of a service are in the same file.
+The copy is a snapshot of the file, and writers need not wait. It is verified before it is used: the checksum of every
+page, and the stored digest of every document. The keys of a service are in the same file.
 """
 
 from contextlib import closing
@@ -33,7 +33,7 @@ COPY = "store.waylore"
 
 
 def save_file(file: Path, folder: Path, progress: Progress) -> Manifest:
-    """Copy a file into a folder, verify the copy, and return what it contains."""
+    """Copy a file into a folder, verify the copy, and return its manifest."""
     copy = folder / COPY
     progress("copying")
     created_at = datetime.now(UTC)
@@ -45,7 +45,7 @@ def save_file(file: Path, folder: Path, progress: Progress) -> Manifest:
 
 
 def load_file(folder: Path, manifest: Manifest, file: Path, progress: Progress) -> None:
-    """Restore a backup as a new file, and check that its documents are those of the backup."""
+    """Restore a backup as a new file, and check that it has the documents of the backup."""
     if file.exists():
         raise ConfigError(f"{file} exists already; name a new file with --store")
     progress("verifying")
@@ -60,7 +60,7 @@ def load_file(folder: Path, manifest: Manifest, file: Path, progress: Progress) 
 
 
 def describe_collections(file: Path) -> dict[str, SavedCollection]:
-    """Return the collections of a file with digests made anew. Raise DamagedStore if a page or document is damaged."""
+    """Return the collections of a file with new digests. Raise DamagedStore if a page or document is damaged."""
     checked = check_pages(str(file))
     if checked.damaged:
         raise DamagedStore(f"{file} has {len(checked.damaged)} damaged pages; run `waylore doctor` on the store")
@@ -78,14 +78,14 @@ def _copy(file: Path, to: Path) -> None:
 
 
 def _copy_part(copy: Path, to: Path) -> None:
-    """Copy a part of a backup byte by byte. SQLite would leave a log beside it, which a read-only disk forbids."""
+    """Copy a part of a backup byte by byte. SQLite would create a log, which fails on a read-only disk."""
     with copy.open("rb") as source, open(to, "wb", opener=open_private) as target:
         copyfileobj(source, target)
         sync_file(target)
 
 
 def find_file(url: str) -> Path:
-    """Return the file of a store. Raise an error that says what to do if it is on a server, or does not exist."""
+    """Return the file of a store. Raise an error with a remedy if the store is on a server or does not exist."""
     parsed = parse_url(url)
     if not parsed.is_file or parsed.is_cells:
         raise ConfigError("this works only with a store in a file; name one with --store")

@@ -1,6 +1,6 @@
 """Describe a backup in its `MANIFEST.json`, and check its parts against it.
 
-The manifest has the hash of each part and a digest of each collection, so a changed backup is noticed.
+The manifest has the hash of each part and a digest of each collection, so changes of a backup are detected.
 """
 
 import json
@@ -18,9 +18,9 @@ from waylore.service.spool import sync_file
 from waylore.store.sql import Migration, load_migrations
 from waylore.types.results import Statistics
 
-FORMAT = 2  # 1 had files only, and the number of their schema as `schema`
+FORMAT = 2  # format 1 had only files, with the number of their schema as `schema`
 MANIFEST = "MANIFEST.json"
-# The package and dialect of the migrations of each schema, by engine.
+# Package and dialect of the migrations of each schema, by engine.
 SCHEMAS = {
     "sqlite": {"store": ("waylore.store.sqlite", "")},
     "postgresql": {
@@ -45,9 +45,9 @@ class SavedCollection:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup contains: who wrote it and when, the number of each schema, its collections, the hash of each part.
+    """The content of a backup: version and time, the number of each schema, its collections, the hash of each part.
 
-    `columns` has those of each part that contains rows of a table.
+    `columns` has the columns of each part that contains rows of a table.
     """
 
     format: int
@@ -82,7 +82,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read what a backup contains. Raise an error that says what to do if this version cannot read it."""
+    """Read the manifest of a backup. Raise an error with a remedy if this version cannot read it."""
     file = folder / MANIFEST
     if not file.is_file():
         raise NotFound(f"{folder} is no backup: it has no {MANIFEST}; make one with `waylore backup FOLDER`")
@@ -99,7 +99,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _convert(written: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest of format 1 as one of format 2."""
+    """Convert a manifest of format 1 to format 2."""
     if written["format"] != 1:
         return written
     number = written.pop("schema")
@@ -123,20 +123,20 @@ def _is_newer(written: Mapping[str, Any]) -> bool:
 
 
 def check_parts(folder: Path, manifest: Manifest) -> None:
-    """Raise DamagedStore if a part of a backup is not what was written."""
+    """Raise DamagedStore if a part of a backup is missing or was changed."""
     for name, expected in manifest.parts.items():
         if not (folder / name).is_file() or hash_file(folder / name) != expected:
             raise DamagedStore(f"{folder / name} is missing or was changed; use another backup")
 
 
 def compare_collections(folder: Path, manifest: Manifest, restored: Mapping[str, SavedCollection]) -> None:
-    """Raise DamagedStore if restored collections are not those of the backup."""
+    """Raise DamagedStore if restored collections differ from the backup."""
     if restored != manifest.collections:
         raise DamagedStore(f"the documents of {folder} are not those of its {MANIFEST}; use another backup")
 
 
 def summarise(size: Statistics, documents: Iterable[CheckedDocument], place: object) -> SavedCollection:
-    """Return a collection with a digest of its documents. Raise DamagedStore if one is not what was written."""
+    """Return a collection with a digest of its documents. Raise DamagedStore if a document is damaged."""
     digest = sha256()
     for document in documents:
         if not document.is_whole:

@@ -1,8 +1,8 @@
 """Copy the rows of a PostgreSQL database into a backup and back.
 
 A backup is one snapshot of all schemas of Waylore in the database: the store, the registry, the jobs and the catalogue
-of cells, as far as they exist. Nobody who reads or writes has to wait. It is read as the role `waylore_backup`, which
-sees the rows of all collections. A restore is one transaction, so an interrupted one leaves nothing behind.
+of cells, as far as they exist. Readers and writers need not wait. It is read as the role `waylore_backup`, which sees
+the rows of all collections. A restore is one transaction, so an interrupted restore leaves nothing behind.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SavedTable:
-    """A table of a database, with the columns that are not computed from others."""
+    """A table of a database, with its columns except for computed ones."""
 
     schema: str
     name: str
@@ -72,7 +72,7 @@ class SavedTable:
 
 
 def save_database(url: str, folder: Path, progress: Progress) -> Manifest:
-    """Copy all rows of a database into a folder, in one snapshot, and return what the folder contains."""
+    """Copy all rows of a database into a folder, in one snapshot, and return the manifest."""
     with translate_errors(url), connect(url, WAIT_SECONDS) as db:
         [(role,)] = db.execute(SQL["role"]).fetchall()
         tables = _find_readable(db, url, role)
@@ -112,7 +112,7 @@ def load_database(folder: Path, manifest: Manifest, url: str, progress: Progress
 
 
 def _find_readable(db: Connection, url: str, role: str) -> list[SavedTable]:
-    """List the tables. Raise an error that says what to do if there are none, or if rows are hidden from the login."""
+    """List the tables. Raise an error with a remedy if there are none, or if rows are hidden from the login."""
     with db.transaction():
         db.execute(_format("begin", role=sql.SQL(role)))
         tables = _list_tables(db)
@@ -128,7 +128,7 @@ def _find_readable(db: Connection, url: str, role: str) -> list[SavedTable]:
 
 
 def _begin(db: Connection, url: str, role: str, tables: Sequence[SavedTable]) -> dict[str, int]:
-    """Lock the tables, then begin the snapshot, and return the number of each schema, which must be ours."""
+    """Lock the tables, begin the snapshot, and return the number of each schema. This Waylore must know it."""
     db.execute(_format("begin", role=sql.SQL(role)))
     db.execute(_format("lock", tables=_join(tables)))
     if _list_tables(db) != tables:
@@ -160,7 +160,7 @@ def _copy_out(db: Connection, table: SavedTable, file: Path) -> str:
 
 
 def _require_empty(db: Connection, url: str) -> None:
-    """Raise ConfigError if the database has a schema of ours. Others that would make one wait until we are done."""
+    """Raise ConfigError if the database has a schema of Waylore. Other processes that would create one must wait."""
     for package in PACKAGES.values():
         db.execute(load_queries(*package)["lock_migrations"])
     names = [*PACKAGES, *legacy.SCHEMAS.values()]
@@ -217,7 +217,7 @@ def _copy_in(db: Connection, table: SavedTable, columns: Sequence[str], file: Pa
 
 
 def _continue_sequences(db: Connection) -> None:
-    """Let each sequence go on after the highest number in its column."""
+    """Let each sequence continue after the highest number in its column."""
     for schema, table, column, sequence in db.execute(SQL["identities"], {"schemas": list(PACKAGES)}).fetchall():
         parts = {"column": sql.Identifier(column), "table": sql.Identifier(schema, table)}
         db.execute(_format("continue", **parts), {"sequence": sequence})
@@ -231,7 +231,7 @@ def _list_collections(db: Connection, schemas: Iterable[str]) -> list[str]:
 
 
 def _describe_collections(db: Connection, url: str, role: str, names: Sequence[str]) -> dict[str, SavedCollection]:
-    """Return collections with digests made anew, in the transaction of the connection."""
+    """Return collections with new digests, in the transaction of the connection."""
     if not names:
         return {}
     path = read_search_path(db)

@@ -17,12 +17,12 @@ from waylore.service.jobs.protocol import Job, JobState, do_nothing, must_wait_f
 
 
 class MemoryJobs:
-    """A table of jobs that only this process sees. `processes` is the number of processes that take requests."""
+    """A table of jobs in this process. `processes` is the number of processes that take requests."""
 
     def __init__(self, processes: int = 1) -> None:
         self._processes = processes
         self._jobs: dict[str, Job] = {}  # oldest first
-        self._due: dict[str, float] = {}  # monotonic times before which jobs do not run again
+        self._due: dict[str, float] = {}  # monotonic times of the earliest next run
         self._lock = Lock()
 
     def add(self, job: Job) -> None:
@@ -113,11 +113,11 @@ class MemoryJobs:
         return tuple(j for *position, j in positions if before is None or tuple(position) < before)[:limit]
 
     def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs were cancelled."""
+        """Return the given ids whose jobs were cancelled."""
         return frozenset(id_ for id_ in ids if id_ in self._jobs and self._jobs[id_].is_cancelled)
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs have not ended."""
+        """Return the given ids whose jobs have not ended."""
         return frozenset(id_ for id_ in ids if id_ in self._jobs and not self._jobs[id_].is_over)
 
     def delete_ended(self, before: float) -> None:

@@ -1,7 +1,7 @@
 """The table of jobs in a PostgreSQL database, in the schema `waylore_jobs`.
 
-Any number of processes take jobs from it; each job is taken by one. Many processes may open the table at once:
-one creates it and the others wait.
+Any number of processes take jobs from it; each job is taken by one. If many processes open the table at once, one
+creates it and the others wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -134,11 +134,11 @@ class PostgresJobs:
         return tuple(map(_to_job, self._rows("list_jobs", **bound)))
 
     def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs were cancelled."""
+        """Return the given ids whose jobs were cancelled."""
         return frozenset(id_.hex for (id_,) in self._rows("find_cancelled", ids=list(ids)))
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs have not ended."""
+        """Return the given ids whose jobs have not ended."""
         return frozenset(id_.hex for (id_,) in self._rows("find_unfinished", ids=list(ids)))
 
     def delete_ended(self, before: float) -> None:

@@ -1,8 +1,8 @@
-"""Background jobs and the JobTable protocol: what a job works on, its progress and its result.
+"""Background jobs and the JobTable protocol: the arguments, the progress and the result of a job.
 
-The table is also the queue: a worker takes the next job from it, and each job that was taken is a run. A run
-holds its job for some seconds and extends that time while it works. If it does not, because its process died or
-hangs, another worker takes the job. The old run learns this from the table when it reports progress.
+The table is also the queue. A worker takes the next job from it and starts a run of the job. A run holds its job for
+some seconds and extends that time while it works. If its process dies or hangs, the time passes and another worker
+takes the job. The old run learns this from the table when it reports progress.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,11 +37,11 @@ class Job:
     work: Mapping[str, Any]  # arguments of the work, such as the uploaded file
     made_at: datetime
     state: JobState = "waiting"
-    runs: int = 0  # how often it was started
-    is_cancelled: bool = False  # a caller asked to stop it
+    runs: int = 0  # number of starts
+    is_cancelled: bool = False  # a caller requested to stop it
     progress: Mapping[str, float] = field(default_factory=dict)
     result: Mapping[str, Any] | None = None
-    problem: str = ""  # why it failed, or why it waits for a retry
+    problem: str = ""  # reason of the failure, or of the wait for a retry
     began_at: datetime | None = None
     ended_at: datetime | None = None
     version: int = 0  # grows with every change
@@ -67,7 +67,7 @@ def must_wait_for(job: Job, other: Job) -> bool:
 class JobTable(Protocol):
     """All jobs of a service. Every method may be called from any thread.
 
-    `on_end` is called before another process or thread can see that a job has ended, and only if it has ended.
+    `on_end` is called only if a job has ended, and before another process or thread can see this.
     """
 
     def add(self, job: Job) -> None:
@@ -82,9 +82,9 @@ class JobTable(Protocol):
         """Start a run of the next job that is due, and hold it for `seconds`. Return None if none is due.
 
         Callers with fewer running jobs come first, then those whose last job ended earlier, then older jobs. With
-        `is_reserve`, only callers without a running job get one. The jobs of a collection run one at a time. Those
-        of one caller, those for one URI, and those for the whole collection keep the order in which they came. A
-        job that needs another upload folder than `spool` is left to other workers.
+        `is_reserve`, only callers without a running job get one. The jobs of a collection run one at a time. Jobs of
+        one caller, jobs for one URI, and jobs for the whole collection run in the order of their submission. Jobs that
+        need another upload folder than `spool` are left to other workers.
         """
         ...
 
@@ -138,11 +138,11 @@ class JobTable(Protocol):
         ...
 
     def find_cancelled(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs were cancelled."""
+        """Return the given ids whose jobs were cancelled."""
         ...
 
     def find_unfinished(self, ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the ids whose jobs have not ended."""
+        """Return the given ids whose jobs have not ended."""
         ...
 
     def delete_ended(self, before: float) -> None:

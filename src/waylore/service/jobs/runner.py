@@ -1,10 +1,10 @@
 """Submit, follow, cancel and run background jobs.
 
-A job is stored in a table, from which workers take it (`worker.py`), one job at a time for each collection.
-Callers take turns, and the number of waiting jobs of a caller is limited. A job that fails because the store or
-a model is unavailable is retried with growing delays. Any other error ends the job and is recorded in it. A run
-that is cancelled, or whose process ends, stops by its deadline. The work of each kind of job is in `work.py`.
-The tables are `postgres.py` and, for a store in a file, `memory.py`.
+Jobs are stored in a table. Workers (`worker.py`) take them from it, one at a time for each collection. Callers take
+turns, and the number of waiting jobs of a caller is limited. A job that fails because the store or a model is
+unavailable is retried with growing delays. Any other error ends the job and is recorded in it. A run that is cancelled,
+or whose process ends, stops by its deadline. The work of each kind of job is in `work.py`. The tables are `postgres.py`
+and, for a store in a file, `memory.py`.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from waylore.types.author import Author
 
 log = logging.getLogger(__name__)
 TRANSIENT_ERRORS = (StoreUnavailable, ModelUnavailable)
-# Errors of these exact classes are internal: their text goes to the log and not to the caller.
+# Errors of these exact classes are internal: their text is logged and not shown to the caller.
 INTERNAL_ERRORS = (WayloreError, StoreError)
 INTERNAL_ERROR_MESSAGE = "internal error; the service's log has it under the id of this job"
-MAX_ATTEMPTS = 12  # runs of a job that meets transient errors; the delays add up to about an hour
+MAX_ATTEMPTS = 12  # maximum runs with transient errors; the delays add up to about an hour
 FIRST_RETRY_SECONDS = 1.0  # delay before the second run; it doubles with every run
 MAX_RETRY_SECONDS = 600.0
-POLL_SECONDS = 0.5  # between two reads of a job that a caller follows
-MAX_WAITING_JOBS = 32  # of one caller
-TABLE_RETRY_SECONDS = 1.0  # between two attempts to record the end of a run
+POLL_SECONDS = 0.5  # interval between reads of a job that a caller follows
+MAX_WAITING_JOBS = 32  # waiting jobs of one caller
+TABLE_RETRY_SECONDS = 1.0  # interval between attempts to record the end of a run
 
 
 class JobStopped(Exception):
@@ -59,15 +59,15 @@ class JobRunner:
     spool: str = ""
     stopping: Event = field(default_factory=Event)
     changed: Semaphore = field(default_factory=lambda: Semaphore(0))  # released when a job may have become due
-    changed_for_reserve: Semaphore = field(default_factory=lambda: Semaphore(0))  # likewise, for reserve workers
-    running: list[JobRun] = field(default_factory=list)  # twice the same job if one run is lost but still works
+    changed_for_reserve: Semaphore = field(default_factory=lambda: Semaphore(0))  # the same for reserve workers
+    running: list[JobRun] = field(default_factory=list)  # the same job twice if one run is lost but still works
 
     # -- for callers -----------------------------------------------------------------------------------
 
     def submit(self, collection: str, kind: JobKind, work: Mapping[str, Any], *, author: Author, id_: str = "") -> Job:
         """Store a new job and return it. A worker that sees its file runs it, as the author.
 
-        With the id of a stored job, as a repeated request has it, that job is returned.
+        If a job with this id is already stored, as for a repeated request, that job is returned.
         """
         known = self.table.get_job(collection, id_) if id_ else None
         if known is not None:
@@ -88,7 +88,7 @@ class JobRunner:
             raise TooManyWaiting(f"{count} jobs of yours are waiting; submit more when some have ended, or cancel some")
 
     def get_job(self, collection: str, id_: str, *, caller: str | None = None) -> Job:
-        """Return a job of a collection. Raise NotFound if it belongs to another caller than `caller`."""
+        """Return a job of a collection. Raise NotFound if it belongs to another caller."""
         job = self.table.get_job(collection, id_)
         if job is None or caller not in (None, job.caller):
             raise NotFound(f"no job {id_} in collection {collection}; GET /jobs lists the jobs of the last 30 days")
@@ -173,7 +173,7 @@ class JobRunner:
         except (JobStopped, DeadlineExceeded):
             self._requeue(job)
         except TRANSIENT_ERRORS as error:
-            if deadline.is_over:  # it ended a wait for the store or the model
+            if deadline.is_over:  # the stop ended a wait for the store or the model
                 self._requeue(job)
             else:
                 self._retry(job, error)
@@ -211,7 +211,7 @@ class JobRunner:
         self._retry_until_stored(lambda: finish(job, state))
 
     def _retry_until_stored(self, store: Callable[[], object]) -> None:
-        """Record the end of a run as soon as the table is available, or not at all if the process ends before."""
+        """Record the end of a run as soon as the table is available, unless the process ends before."""
         while True:
             try:
                 store()

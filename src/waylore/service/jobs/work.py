@@ -1,7 +1,7 @@
 """The work of each kind of job: add a file, import a file, delete all documents, compute new vectors.
 
-Each function reports progress after every step that is written, and may be stopped there. Written steps are
-complete, and a second run does only the steps that are left. This module does not know about queues or HTTP.
+Each function reports progress after every written step, and may be stopped there. Written steps are complete, and a
+second run does only the remaining steps. This module does not know about queues or HTTP.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +20,8 @@ from waylore.protocols import Embedder
 from waylore.service.jobs.protocol import Job, JobKind
 from waylore.types.author import Author
 
-MAX_LISTED_SKIPS = 100  # skipped files that a job's result lists
-# Some formats are read into memory as a whole, so imports have smaller limits than other files.
+MAX_LISTED_SKIPS = 100  # skipped files in the result of a job
+# Some formats are read into memory completely, so imports have smaller limits than other files.
 IMPORT_LIMITS = Limits(bytes=32_000_000, blocks=1_000_000)
 ReportProgress: TypeAlias = Callable[[Mapping[str, float]], None]  # raises JobStopped if the run must stop
 Result: TypeAlias = Mapping[str, Any]
@@ -29,7 +29,7 @@ Result: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JobResources:
-    """Borrows an open collection for an author; the store and the model for `reembed`, and limits for files."""
+    """The resources of jobs: collections for an author, the store and the model for `reembed`, limits for files."""
 
     borrow: Callable[[str, Author], AbstractContextManager[Waylore]]
     store: str
@@ -94,7 +94,7 @@ def delete_documents(waylore: Waylore) -> Iterator[int]:
 
 
 def _delete_visible(waylore: Waylore, user: str) -> Iterator[int]:
-    """Delete documents of a user, and those without one."""
+    """Delete documents of a user, and documents without a user."""
     while documents := waylore.documents(limit=BATCH_DOCUMENTS, user=user, include_expired=True):
         waylore.forget([document.id for document in documents], user=user)
         yield len(documents)
@@ -139,8 +139,9 @@ def describe_author(author: Author) -> Mapping[str, Any]:
 def get_author(job: Job) -> Author:
     """Return the author of a job.
 
-    A job of an earlier release has none, or one without a user. If it is about a whole collection, its caller had all
-    labels. A file to add has the labels of its caller, a file to import only those of its documents.
+    Jobs of earlier releases have no author, or one without a user. If such a job is about a whole collection, its
+    caller had all labels. A file to add has the labels of its caller, a file to import only the labels of its
+    documents.
     """
     if stored := job.work.get("author"):
         return Author(job.caller, stored["labels"], stored["max_source"], stored.get("user", ""))

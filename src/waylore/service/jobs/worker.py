@@ -1,10 +1,9 @@
 """Run the jobs of a table in threads, and hold each job while its run works.
 
-A worker asks the table for the next job. Some more workers, the reserve, take jobs only of callers without a
-running job, so that no caller waits until the long jobs of another one have ended. If no job is due, a worker
-waits until this process submits, cancels or ends a job, or until it polls again, for jobs of other processes and
-for delayed ones. Polling needs no connection of its own, unlike LISTEN, which does not work through a pooler of
-transactions.
+A worker takes the next job from the table. Some additional workers, the reserve, take only jobs of callers without a
+running job, so no caller waits until long jobs of another caller have ended. If no job is due, a worker waits until
+this process submits, cancels or ends a job, or until the next poll for jobs of other processes and delayed jobs.
+Polling needs no connection of its own, unlike LISTEN, which does not work through a pooler of transactions.
 """
 
 import asyncio
@@ -19,13 +18,13 @@ from waylore.errors import StoreError
 from waylore.service.jobs.runner import JobRunner
 
 log = logging.getLogger(__name__)
-RESERVE_WORKERS = 2  # in addition, for callers without a running job
-POLL_SECONDS = 1.0  # between two looks at the table while nothing happens in this process
+RESERVE_WORKERS = 2  # additional workers, for callers without a running job
+POLL_SECONDS = 1.0  # interval of polls while nothing happens in this process
 
 
 @asynccontextmanager
 async def run_jobs(jobs: JobRunner, concurrency: int, heartbeat_timeout: float) -> AsyncIterator[None]:
-    """Run jobs while the block runs. Jobs that run when it ends stop after their next step and are put back."""
+    """Run jobs while the block runs. Jobs that run at its end stop after their next step and are put back."""
     loop = asyncio.get_running_loop()
     count = concurrency + RESERVE_WORKERS if concurrency else 0
     with ThreadPoolExecutor(max(count, 1), thread_name_prefix="waylore-jobs") as threads:

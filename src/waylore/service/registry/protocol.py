@@ -1,8 +1,7 @@
 """The Registry protocol: API keys and their audit log, collections, and cached responses for idempotency keys.
 
-The registry is small and lives in the database of the store, or of the catalogue if there are cells. Of a key
-it stores a hash of the secret, never the secret. It does not decide what a scope allows or who may see a
-collection: `callers.py` does.
+The registry is small and lives in the database of the store, or of the catalogue if there are cells. It stores a hash
+of a key's secret, never the secret. `callers.py` decides what a scope allows and who may see a collection.
 """
 
 import json
@@ -21,10 +20,10 @@ Scope = Literal[
     "write",  # also add and delete documents
     "admin",  # also manage collections and API keys
 ]
-SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes the previous ones
 PAGE_SIZE = 1_000  # rows that a list returns by default
-ALL_COLLECTIONS = "*"  # in a key's list of collections
-ALL_LABELS = "*"  # in the audit log, for a key that has all labels
+ALL_COLLECTIONS = "*"  # means all, in a key's list of collections
+ALL_LABELS = "*"  # means all labels of a key, in the audit log
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Key:
     former: str = field(default="", repr=False)  # hash of the secret before the last rotation
     former_until: datetime | None = None  # the former secret works until then
     max_source: Source = "conversation"  # most trusted source that its writes may have
-    user: str = ""  # reads and writes for this user alone; empty if it is bound to none
+    user: str = ""  # the key reads and writes only for this user; empty means any
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Registry(Protocol):
         ...
 
     def audit(self, *, after: int = 0, limit: int = PAGE_SIZE) -> tuple[AuditEntry, ...]:
-        """Return the changes of keys after the number of an entry, oldest first. -5 stands before the newest five."""
+        """Return the changes of keys after the number of an entry, oldest first. -5 returns the newest five."""
         ...
 
     def record_key_use(self, id_: str, at: datetime) -> None:
@@ -183,7 +182,7 @@ def bind_key(key: Key) -> Mapping[str, str | float | None]:
 
 
 def name_change(before: Key | None, after: Key) -> Verb | None:
-    """Return what happens to a key, as the audit log names it; None if nothing does."""
+    """Return the change of a key by its name in the audit log; None without a change."""
     if before is None:
         return "create_key"
     if before.revoked != after.revoked:
@@ -196,7 +195,7 @@ def name_change(before: Key | None, after: Key) -> Verb | None:
 def bind_key_entry(
     last: tuple[int, bytes] | None, verb: Verb, author: str, before: Key | None, after: Key
 ) -> Mapping[str, Any]:
-    """Return the columns of the next entry of the log of keys, whose last one is given by number and hash."""
+    """Return the columns of the next entry of the log of keys; its last entry is given by number and hash."""
     labels = [] if before is None else [_dump_labels(before)]
     return bind_entry(last, verb, Author(author), (), before=labels, after=[_dump_labels(after)], key=after.id)
 

@@ -24,7 +24,7 @@ from waylore.store.receipts import read_entry
 from waylore.types.audit import AuditEntry
 from waylore.types.author import LOCAL
 
-RunStatement: TypeAlias = Callable[..., list[Any]]  # gets the name of a statement and its parameters by keyword
+RunStatement: TypeAlias = Callable[..., list[Any]]  # called with the name of a statement, and its parameters by keyword
 
 
 class RowsRegistry:
@@ -110,7 +110,7 @@ class RowsRegistry:
         bound = bind_request(request)
         while not self._rows("claim", **bound, now=now, until=until):
             rows = self._rows("kept", caller=request.caller, word=request.word)
-            if rows:  # otherwise it was released in between
+            if rows:  # else it was released in between
                 digest, status, body, media_type = rows[0]
                 return CachedResponse(digest, status, bytes(body), media_type)
         return None

@@ -1,6 +1,6 @@
 """The registry in a SQLite file, next to the store, for a service on one machine.
 
-Reads have a connection of their own: a write may wait long for another process that writes to the file.
+Reads have their own connection, because a write may wait long for another writing process.
 """
 
 import threading
@@ -37,7 +37,7 @@ READS = frozenset(
 
 
 def open_sqlite(path: str | Path, *, busy_seconds: float = 60.0) -> RowsRegistry:
-    """Open the registry of a file, and create it if it does not exist. A file that may not be written can be read."""
+    """Open the registry of a file, and create it if it does not exist. A read-only file can be read."""
     name = str(path)
     read_only = is_read_only(name)
     with translate_errors(name):

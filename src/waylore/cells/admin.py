@@ -1,4 +1,4 @@
-"""Operate cells: add one, list them, drain one. Moving a single collection is in `move`."""
+"""Operate cells: add, list and drain them. `move` moves a single collection."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ class CellInfo:
 
 
 def add_cell(catalogue: Catalogue, name: str, url: str) -> Cell:
-    """Add a cell, or activate a drained one again, after opening it. A missing file is created."""
+    """Open a cell, and add it or activate it again if it was drained. A missing file is created."""
     cells = catalogue.get_cells()
     parsed = parse_url(url)
     cell = Cell(name, f"sqlite:///{parsed.path.resolve()}" if parsed.is_file else url)
@@ -53,7 +53,7 @@ def drain_cell(
 ) -> tuple[str, ...]:
     """Move all collections out of a cell and place no new ones in it. Return the moved collections.
 
-    `at_once` collections move side by side; one after another if the cell is a file. Run it again to resume an
+    `at_once` collections move at the same time; one after another if the cell is a file. Run it again to resume an
     interrupted drain.
     """
     cells = catalogue.get_cells()
@@ -67,14 +67,14 @@ def drain_cell(
     threads = at_once if parse_url(cells[name].url).is_server else 1
     with catalogue.lock_moves():
         _run_all(partial(_leave_cell, catalogue, name, open_cell, config, progress), collections, threads)
-        # By now reads of all but the last collections have ended: no need to wait.
+        # By now reads of all but the last collections have ended, so no wait is needed.
         empty = partial(empty_old_cell, catalogue, open_cell=open_cell, config=config)
         _run_all(empty, collections, threads)
     return collections
 
 
 def _run_all(call: Callable[[str], None], collections: Sequence[str], threads: int) -> None:
-    """Call a function for all collections, some at a time. After an error no further call begins."""
+    """Call a function for all collections, some at a time. After an error, start no further call."""
     pool = ThreadPoolExecutor(threads, "waylore moving")
     try:
         for _ in pool.map(call, collections):
@@ -98,7 +98,7 @@ def _leave_cell(
 
 
 def _choose_target(catalogue: Catalogue, collection: str, leaving: str) -> str:
-    """Return the target of a move that was started, or the active cell with the fewest bytes."""
+    """Return the target of the move if one was started, else the active cell with the fewest bytes."""
     placement = catalogue.find_placements([collection])[collection]
     if placement.cell != leaving:
         return placement.cell

@@ -1,11 +1,10 @@
 """A channel to one cell: runs reads in its own threads, with a time limit, a second attempt and a breaker.
 
-A cell that hangs blocks only the threads of its own channel. If a read fails, or takes longer than the cell's
-reads usually take, a second attempt starts and the first answer counts. After several failures in a row the
-circuit breaker stops reads of the cell for a while, then lets one read through to test it. (pybreaker counts
-exceptions, but most failures here are calls that never return, so the breaker is our own.) The threads are
-daemons, because Python's ThreadPoolExecutor would wait for a hanging thread when the process ends. A channel
-does not know what is read, and writes do not use it.
+A cell that hangs blocks only the threads of its own channel. If a read fails, or takes longer than the cell's reads
+usually take, a second attempt starts and the first answer counts. After several failures in a row the circuit breaker
+stops reads of the cell for a while, then lets one read through to test it. (pybreaker counts exceptions, but most
+failures here are calls that never return, so the breaker is our own.) The threads are daemons, because Python's
+ThreadPoolExecutor would wait for a hanging thread when the process ends. A channel runs any read; writes do not use it.
 """
 
 import threading
@@ -23,13 +22,13 @@ from waylore.deadline import limit_wait
 from waylore.errors import StoreError, StoreUnavailable
 
 T = TypeVar("T")
-MAX_RECENT_READS = 128  # read times from which the 95th percentile is computed
-MAX_ABANDONED_THREADS = 64  # threads that hang in one cell; with this many no more reads are started
+MAX_RECENT_READS = 128  # number of recent read times for the 95th percentile
+MAX_ABANDONED_THREADS = 64  # maximum threads that hang in one cell; then no more reads are started
 Task = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Workers:
-    """Daemon threads that run submitted calls. Threads are started when they are needed."""
+    """Daemon threads that run submitted calls. They are started on demand."""
 
     def __init__(self, name: str, max_threads: int) -> None:
         self._name = name
@@ -102,7 +101,7 @@ class CircuitBreaker:
 
 
 class Channel:
-    """The way to read one cell, or the catalogue.
+    """Runs the reads of one cell, or of the catalogue.
 
     When the threads of a channel are abandoned because they hang, `generation` grows. Stores that were opened
     in an earlier generation should be opened again, because their connections may hang, too.
@@ -119,7 +118,7 @@ class Channel:
         self._lock = threading.Lock()
 
     def start_read(self, call: Callable[[], T], *, attempts: int = 2) -> "PendingRead[T]":
-        """Start a call in the cell. A call that must not run twice needs `attempts=1`."""
+        """Start a call in the cell. Pass `attempts=1` for a call that must not run twice."""
         with self._lock:
             self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
             is_allowed = len(self._abandoned) < MAX_ABANDONED_THREADS and self._breaker.allows_read()
@@ -131,7 +130,7 @@ class Channel:
         return max(self.config.hedge_seconds, recent[len(recent) * 95 // 100] if recent else 0.0)
 
     def record_success(self, seconds: float) -> None:
-        """Record that the cell has answered after `seconds`."""
+        """Record an answer of the cell after `seconds`."""
         with self._lock:
             self._read_seconds.append(seconds)
             self._breaker.record_success()
@@ -182,7 +181,7 @@ class PendingRead(Generic[T]):
         return self._answer  # type: ignore[return-value]
 
     def poll(self) -> float:
-        """Take an answer or an error, or start the second attempt if it is due. Return when to poll again."""
+        """Take an answer or an error, or start the second attempt if it is due. Return the time of the next poll."""
         done = [attempt for attempt in self.attempts if attempt.done()]
         answered = [attempt for attempt in done if attempt.exception() is None]
         now = time.monotonic()
@@ -191,7 +190,7 @@ class PendingRead(Generic[T]):
             self.is_settled = True
             self._channel.record_success(now - self._started)
         elif not_from_store := [a.exception() for a in done if not isinstance(a.exception(), StoreError)]:
-            self._settle(not_from_store[0])  # the caller's mistake: no reason to try again or to blame the cell
+            self._settle(not_from_store[0])  # a mistake of the caller, not of the cell
         elif len(done) == self._max_attempts or now >= self._deadline:
             self._give_up(done)
         elif len(self.attempts) < self._max_attempts and (done or now >= self._hedge_at):

@@ -1,4 +1,4 @@
-"""Read facts across collections, each as the most trusted assertion of all collections states it.
+"""Read facts across collections, each from its most trusted assertion in all collections.
 
 A fact that one collection has confirmed may be retracted in another. So each fact that a collection returns is
 also read from the other collections before it counts. If that removes facts, more are read, because limits
@@ -29,7 +29,7 @@ from waylore.types.columns import FactColumns, to_fact_columns
 from waylore.types.knowledge import LIVE, STATUSES, Fact
 from waylore.types.search import FactFilter, Filter
 
-FactsByCollection = Sequence[tuple[str, FactColumns]]  # the name of each collection, and its answer
+FactsByCollection = Sequence[tuple[str, FactColumns]]  # answers by the name of the collection
 
 
 def read_facts(members: Members, ids: Sequence[str], fact_filter: FactFilter) -> Mapping[str, Fact]:
@@ -111,7 +111,7 @@ def _count_series(answer: FactColumns) -> Counter[tuple[str, str]]:
 def read_facts_of_passages(
     members: Members, passages: Sequence[str], per_passage: int, fact_filter: FactFilter
 ) -> FactColumns:
-    """Return the facts and pairs that passages state, strongest first, each as its passage states it."""
+    """Return the facts and pairs of passages, strongest first, each as its passage states it."""
     statuses = fact_filter.statuses if members.is_one else STATUSES
 
     def read(store: Store, limit: int) -> FactColumns:
@@ -136,7 +136,7 @@ def _read_most_trusted(
 ) -> dict[str, Fact]:
     """Return facts of any status as their most trusted assertions state them.
 
-    `known` has the facts that each collection has returned already; they are not read again.
+    `known` has the facts that were already read from each collection; they are not read again.
     """
     if not ids:
         return pick_most_trusted(known.values())

@@ -1,4 +1,4 @@
-"""Measure the bytes of cells, by which new collections are placed and a drained cell is distributed."""
+"""Measure the bytes of cells. The figures decide where new and drained collections are placed."""
 
 import logging
 import time
@@ -8,7 +8,7 @@ from waylore.cells.catalogue.protocol import Catalogue
 from waylore.errors import WayloreError
 from waylore.store.urls import parse_url, require_driver
 
-MEASURE_SECONDS = 600.0  # after which a cell is measured again when a collection is placed
+MEASURE_SECONDS = 600.0  # age at which a cell is measured again when a collection is placed
 log = logging.getLogger(__name__)
 
 
@@ -21,7 +21,7 @@ def find_due(catalogue: Catalogue) -> list[str]:
 
 
 def measure_cells(catalogue: Catalogue, names: Sequence[str]) -> None:
-    """Record the bytes of cells. If a cell cannot be read, or the catalogue not be changed, the last figure stays."""
+    """Record the bytes of cells. If a cell cannot be read or the catalogue cannot be changed, the old figure stays."""
     for cell in [cell for name, cell in catalogue.get_cells().items() if name in names]:
         try:
             catalogue.record_bytes(cell.name, _read_bytes(cell.url))
@@ -30,7 +30,7 @@ def measure_cells(catalogue: Catalogue, names: Sequence[str]) -> None:
 
 
 def _read_bytes(url: str) -> int:
-    """Return the bytes of a database; 0 for an engine of another package, which cannot be asked."""
+    """Return the bytes of a database; 0 for an engine of another package, whose size is unknown."""
     parsed = parse_url(url)
     if parsed.is_file:
         return parsed.path.stat().st_size

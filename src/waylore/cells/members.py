@@ -23,7 +23,7 @@ from waylore.store.protocol import Store
 from waylore.store.receipts import record_as
 
 T = TypeVar("T")
-OpenCell = Callable[[str, str], Store]  # gets the URL of a cell and the name of a collection
+OpenCell = Callable[[str, str], Store]  # called with the URL of a cell and the name of a collection
 StoreCall = Callable[[CollectionPlacement, Store], T]
 
 
@@ -37,14 +37,14 @@ class Federation:
         self.catalogue = catalogue
         self.open_cell = open_cell
         self.config = config
-        # The catalogue rests only briefly: a process that misses a move reads a cell that is being emptied.
+        # The catalogue's breaker rests only briefly: a process that misses a move reads a cell that is being emptied.
         self.catalogue_channel = Channel("the catalogue of cells", replace(config, rest_seconds=config.place_seconds))
         self._channels: dict[str, Channel] = {}
         self._lock = threading.Lock()
         self._measuring: threading.Thread | None = None
 
     def place(self, collection: str) -> None:
-        """Place a collection in a cell if it is new. After that the cells are measured now and then."""
+        """Place a collection in a cell if it is new. From time to time the cells are measured afterwards."""
         if collection in self.catalogue.find_placements([collection]):
             return
         self.catalogue.place(collection)
@@ -72,7 +72,7 @@ class Federation:
 class Members:
     """The collections of one store, or all of the catalogue if `collections` is None.
 
-    `written` is the collection that is written; empty if the store is read-only.
+    `written` is the collection for writes; empty if the store is read-only.
     """
 
     def __init__(self, federation: Federation, collections: Sequence[str] | None, written: str) -> None:
@@ -81,14 +81,14 @@ class Members:
         self.federation = federation
         self._places = CollectionPlaces(federation.catalogue, collections, federation.catalogue_channel)
         self._stores: dict[tuple[str, str], tuple[int, Store]] = {}
-        self._lock = threading.Lock()  # of `_stores`
+        self._lock = threading.Lock()  # guards `_stores`
         self._is_closed = False
 
     def read_all(self, call: StoreCall[T], *, only: str = "", attempts: int = 2) -> list[T]:
         """Run a call on every collection, or on `only` one. Return the answers in the order of their names.
 
-        A call that changes something needs `attempts=1`. Cells that do not answer are left out if the caller
-        accepts partial answers; otherwise they raise StoreUnavailable.
+        Pass `attempts=1` for a call that changes data. Cells that do not answer are left out if the caller accepts
+        partial answers; otherwise StoreUnavailable is raised.
         """
         missing = get_left_out()
         placements = [p for name, p in self._places.get_placements().items() if only in ("", name)]
@@ -110,7 +110,7 @@ class Members:
         combine: Callable[[T, T], T],
         undo: Callable[[Store], object] = lambda _: None,
     ) -> T:
-        """Write to the written collection, and write again in its new cell if it moved in the meantime.
+        """Write to the collection for writes, and write again in its new cell if it moved in the meantime.
 
         `combine` merges the answers of two writes. `undo` removes a write from a cell that the collection has
         left.
@@ -132,7 +132,7 @@ class Members:
                     undo(store)
 
     def require_written(self) -> str:
-        """Return the collection that is written. Raise ConfigError if there is none."""
+        """Return the collection for writes. Raise ConfigError if there is none."""
         if not self.written:
             raise ConfigError(
                 "several collections are open and none is marked for writing; open one alone, or mark one "
@@ -148,7 +148,7 @@ class Members:
         """Close all open stores. A cell that hangs delays this by at most `read_seconds`."""
         with self._lock:
             stores, self._stores, self._is_closed = self._stores, {}, True
-        workers = Workers("closing", len(stores))  # not the channels, which may refuse calls of a failed cell
+        workers = Workers("closing", len(stores))  # without the channels, which may refuse calls of a failed cell
         wait([workers.submit(store.close) for _, store in stores.values()], timeout=self.federation.config.read_seconds)
         workers.stop()
 
@@ -162,7 +162,7 @@ class Members:
     def _open_store(self, placement: CollectionPlacement) -> Store:
         """Return the store of a collection in its cell.
 
-        It is opened again if the channel's threads were abandoned since, because its connections may hang.
+        It is opened again if the channel's threads were abandoned in the meantime, because its connections may hang.
         """
         key = (placement.cell, placement.collection)
         generation = self.federation.get_channel(placement.cell).generation
@@ -172,15 +172,15 @@ class Members:
         fresh = self.federation.open_cell(self._places.get_url(placement.cell), placement.collection)
         kept, unused = self._keep_store(key, generation, fresh)
         if unused is not None:
-            threading.Thread(target=unused.close, daemon=True).start()  # it may hang
+            threading.Thread(target=unused.close, daemon=True).start()  # closing may hang
         if kept is None:
             raise StoreUnavailable("the store was closed while a cell was opened; open it again")
         return kept
 
     def _keep_store(self, key: tuple[str, str], generation: int, fresh: Store) -> tuple[Store | None, Store | None]:
-        """Keep an opened store, unless another thread was faster. Return the store to use and the one to close.
+        """Keep an opened store, unless another thread was faster. Return the store to use and the store to close.
 
-        After `close` there is none to use: a late attempt must not leave connections open.
+        After `close` no store may be used: a late attempt must not leave connections open.
         """
         with self._lock:
             if self._is_closed:

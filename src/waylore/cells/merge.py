@@ -1,10 +1,9 @@
-"""Merge the answers of several collections into the answer that one store with all of them would give.
+"""Merge the answers of several collections into the answer of one store with all of them.
 
-Rankings are merged by score and id. If two collections have an item with the same id, it is returned once: of
-a document or passage the first copy, of a fact the most trusted assertion, of an entity all descriptions
-together, beginning with the collection that mentions it most. Keyword scores are computed in each collection
-from its own term frequencies, so they equal those of one store only if a term is equally common everywhere.
-This module calls no store.
+Rankings are merged by score and id. If two collections have an item with the same id, it is returned once: the first
+copy of a document or passage, the most trusted assertion of a fact, and all descriptions of an entity together,
+beginning with the collection that mentions it most. Keyword scores are computed in each collection from its own term
+frequencies, so they equal those of one store only if a term is equally common everywhere. This module calls no store.
 """
 
 import heapq
@@ -23,7 +22,7 @@ from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import Ranking, Scored, TermCounts
 
 T = TypeVar("T")
-Facts = Mapping[str, tuple[Fact, ...]]  # by the id of an entity or a passage
+Facts = Mapping[str, tuple[Fact, ...]]  # keys are ids of entities or passages
 
 
 def merge_rankings(answers: Sequence[Ranking], *, top_k: int) -> Ranking:
@@ -39,7 +38,7 @@ def take_first(answers: Sequence[Mapping[str, T]]) -> dict[str, T]:
 
 
 def take_best(answers: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return all scores by id, each from the answer in which it is best, as `merge_rankings` does."""
+    """Return the best score of each id, as `merge_rankings` does."""
     best: dict[str, float] = {}
     for id_, score in (item for answer in answers for item in answer.items()):
         best[id_] = max(best.get(id_, score), score)
@@ -102,9 +101,9 @@ def merge_ids(answers: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, tuple
 
 
 def merge_statistics(answers: Sequence[Statistics]) -> Statistics:
-    """Return sums. An item of several collections counts once for each. Different models are all named.
+    """Return sums. An item of several collections counts once for each. All different models are named.
 
-    Weights count if all collections have the same.
+    Weights are returned only if all collections have the same.
     """
     filled = [answer for answer in answers if answer.documents] or answers[:1]
     models = sorted({answer.model or "no model" for answer in filled})
@@ -157,7 +156,7 @@ def _combine(copies: Sequence[Entity]) -> Entity:
 
 
 def _drop_contained(texts: Iterable[str]) -> Iterator[str]:
-    """Yield each text once, without those that another text contains."""
+    """Yield each text once, without texts that are contained in another."""
     distinct = list(dict.fromkeys(text for text in texts if text))
     return (text for text in distinct if not any(text in other for other in distinct if other != text))
 
@@ -234,7 +233,7 @@ def merge_facts_of_passages(
 
 
 def merge_pairs(answers: Sequence[Facts], mentions: MentionColumns, *, limit: int) -> FactColumns:
-    """Return at most `limit` pairs of each entity, in the order of its mentions. Only passages of these count."""
+    """Return at most `limit` pairs of each entity, from the passages of its mentions and in their order."""
     ranks = {ends: rank for rank, ends in enumerate(zip(mentions.entities, mentions.passages, strict=True))}
     found: dict[tuple[str, str], tuple[int, Fact]] = {}
     for entity, pair in ((entity, pair) for answer in answers for entity, pairs in answer.items() for pair in pairs):
@@ -252,7 +251,7 @@ def is_short(
     wanted: int,
     requested: int,
 ) -> bool:
-    """Return whether an id has fewer items than wanted although a collection may have more than `requested`."""
+    """Return whether an id has fewer items than wanted while a collection may have more than the requested ones."""
     return any(
         len(merged.get(id_, ())) < wanted and len(items) >= requested
         for answer in answers

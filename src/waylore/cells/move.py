@@ -1,14 +1,14 @@
 """Move a collection to another cell while it is read and written. A killed move can be started again.
 
 The mover copies the collection until the two cells are equal. Then it stops writers for a moment, copies the last
-changes and changes the catalogue. Writers continue after readers had time to notice, and the old cell is emptied
-last. So at every moment the cell that the catalogue names has the whole collection.
+changes and changes the catalogue. Writers continue after readers had time to notice, and the old cell is emptied last.
+So the cell that the catalogue names has the whole collection at every moment.
 
 There are two ways to copy. Between two PostgreSQL servers the new cell follows the old one by logical replication
-(`replication`), and everything moves but the audit log. If one of the cells is a file, or a server does not allow
-replication, documents are compared and copied (`sync`). That takes longer, and does not copy uses that are counted
-during the move, use counts of passages (which only `enrich` reads) and vectors staged for another model (which
-`reembed` makes again).
+(`replication`), which moves everything but the audit log. If one of the cells is a file, or a server does not allow
+replication, documents are compared and copied (`sync`). That takes longer. It does not copy uses that are counted
+during the move, use counts of passages (only `enrich` reads them) and vectors staged for another model (`reembed` makes
+them again).
 """
 
 import logging
@@ -28,7 +28,7 @@ from waylore.errors import ConfigError, StoreUnavailable
 from waylore.store.protocol import Store
 from waylore.store.urls import parse_url
 
-MAX_SWITCH_ATTEMPTS = 20  # times that a move stops writers before it fails
+MAX_SWITCH_ATTEMPTS = 20  # a move stops writers at most this many times before it fails
 log = logging.getLogger(__name__)
 
 
@@ -40,7 +40,7 @@ class Transfer(Protocol):
         ...
 
     def finish(self, until: float) -> bool:
-        """Copy the last changes while writers wait. Return False if it cannot be done until then."""
+        """Copy the last changes while writers wait. Return False if this cannot be done until `until`."""
         ...
 
     def read_version(self) -> int:
@@ -88,7 +88,7 @@ def move_collection(
     open_cell: OpenCell = open_cell,
     config: CellsConfig = CellsConfig(),  # noqa: B008
 ) -> None:
-    """Move a collection to a cell, or resume an interrupted move. A catalogue allows one process that moves.
+    """Move a collection to a cell, or resume an interrupted move. Only one process of a catalogue can move.
 
     Moving a collection to the cell where it already is cancels a move that was started.
     """
@@ -100,7 +100,7 @@ def move_collection(
 def copy_collection(
     catalogue: Catalogue, collection: str, to: str, *, open_cell: OpenCell, config: CellsConfig
 ) -> None:
-    """Do the first part of a move: copy the collection and make the new cell its place. Needs the lock of moves."""
+    """Do the first part of a move: copy the collection and switch to the new cell. Needs the lock of moves."""
     cells = catalogue.get_cells()
     if to not in cells:
         raise ConfigError(f"no cell {to!r}; the cells are {', '.join(cells)}")
@@ -116,7 +116,7 @@ def copy_collection(
 
 
 def empty_old_cell(catalogue: Catalogue, collection: str, *, open_cell: OpenCell, config: CellsConfig) -> None:
-    """Do the second part of a move: empty the old cell, after the reads that started before have ended."""
+    """Do the second part of a move: empty the old cell after earlier reads have ended."""
     _finish(_Move(catalogue, collection, open_cell, config))
 
 
@@ -148,7 +148,7 @@ def _cancel_other(moving: _Move, to: str) -> None:
 
 
 def _empty_other(moving: _Move, placement: CollectionPlacement) -> None:
-    """Delete the collection from the cell that is not its place, and end the move."""
+    """Delete the collection from its other cell, and end the move."""
     if moving.are_servers(placement.cell, placement.other):
         from waylore.cells.replication.copy import remove_link  # noqa: PLC0415 (optional driver)
 
@@ -186,7 +186,7 @@ def _copy_and_switch(moving: _Move, to: str) -> None:
 
 @contextmanager
 def _open_transfer(moving: _Move, cell: str, to: str) -> Iterator[Transfer]:
-    """Open the fastest way to copy from a cell to another: replication if both are servers that allow it."""
+    """Open the fastest transfer between two cells: replication if both are servers that allow it."""
     with closing(moving.open_store(cell)) as source, closing(moving.open_store(to)) as target:
         if moving.are_servers(cell, to):
             from waylore.cells.replication.copy import open_replicated_copy  # noqa: PLC0415 (optional driver)
@@ -201,7 +201,7 @@ def _open_transfer(moving: _Move, cell: str, to: str) -> Iterator[Transfer]:
 
 
 def _switch(moving: _Move, transfer: Transfer) -> bool:
-    """Stop writers, copy the last changes and make the new cell the place. Return False to try again."""
+    """Stop writers, copy the last changes and switch to the new cell. Return False to try again."""
     stopped = moving.set_state(moving.get_placement(), "stopped", until=time.time() + moving.config.stop_seconds)
     if stopped is None:
         return False

@@ -1,9 +1,9 @@
-"""Where collections live: readers use a cached answer of the catalogue, writers ask the catalogue each time.
+"""Find the cells of collections: readers use a cached answer of the catalogue, writers query it each time.
 
-While the catalogue is unavailable no collection can move, so readers continue with the cached placements. They
-query the catalogue in the background until it answers, without waiting for it. A process that cannot reach a
-catalogue that other processes can reach may read the old cell of a moved collection: do not move collections
-until all processes can reach the catalogue.
+While the catalogue is unavailable no collection can move, so readers continue with the cached placements. They query
+the catalogue in the background until it answers, without waiting for it. If only some processes can reach the
+catalogue, the others may read the old cell of a moved collection. So do not move collections until all processes can
+reach the catalogue.
 
 A writer reads the placement before and after each write. If it is the same, and writers were not stopped in
 between, the mover has seen the write. Otherwise the writer repeats the write in the new cell. So no write is
@@ -22,13 +22,13 @@ from waylore.cells.channels import Channel, PendingRead, settle
 from waylore.errors import NotFound, StoreUnavailable
 from waylore.store.protocol import QUARANTINE
 
-POLL_SECONDS = 0.01  # between two checks whether a move lets writers continue
+POLL_SECONDS = 0.01  # interval between checks whether a move lets writers continue
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueSnapshot:
-    """An answer of the catalogue, valid until a monotonic time. Version -1 means: never read."""
+    """An answer of the catalogue, valid until a monotonic time. Version -1 means that it was never read."""
 
     until: float = 0.0
     version: int = -1
@@ -37,7 +37,7 @@ class CatalogueSnapshot:
 
 
 class CollectionPlaces:
-    """The placements of some collections, or of all of them if `collections` is None."""
+    """The placements of some collections, or of all if `collections` is None."""
 
     def __init__(self, catalogue: Catalogue, collections: Sequence[str] | None, channel: Channel) -> None:
         self._catalogue = catalogue
@@ -77,12 +77,12 @@ class CollectionPlaces:
         return placement
 
     def _read_catalogue(self) -> CatalogueSnapshot:
-        # The time and the version are read first, so that the snapshot is never newer than they say.
+        # The time and the version are read first, so the snapshot is never older than its version.
         until, version = time.monotonic() + self._channel.config.place_seconds, self._catalogue.version()
         if version == self._snapshot.version:
             return replace(self._snapshot, until=until)
         names = self._collections
-        if names is None:  # without documents that were taken back
+        if names is None:  # without documents in quarantine
             names = [name for name in self._catalogue.list_collections() if not name.endswith(QUARANTINE)]
         placements = self._catalogue.find_placements(names)
         in_order = {name: placements[name] for name in names if name in placements}
@@ -134,5 +134,5 @@ def resume_writers(placement: CollectionPlacement) -> CollectionPlacement:
 
 
 def is_same_place(before: CollectionPlacement, after: CollectionPlacement) -> bool:
-    """Return whether a collection did not move, not even away and back: `base` grows with every move."""
+    """Return whether a collection did not move. `base` grows with every move, so a move and its return are noticed."""
     return (before.cell, before.base) == (after.cell, after.base)

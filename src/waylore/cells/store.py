@@ -58,7 +58,7 @@ from waylore.types.results import DayCounts, Receipt, Statistics, UserCounts
 from waylore.types.search import NO_FILTER, FactFilter, Filter, Ranking, TermCounts
 
 T = TypeVar("T")
-ALL, SEPARATOR, WRITE_MARK = "*", ",", "+"  # in the names of collections that are opened together
+ALL, SEPARATOR, WRITE_MARK = "*", ",", "+"  # marks in the names of collections that are opened together
 
 
 def open_federated(
@@ -66,8 +66,8 @@ def open_federated(
 ) -> "FederatedStore":
     """Open one collection, or several as one store. A single or marked collection is created if it is new.
 
-    collections: a name, several names (`team,library`), or `*` for all. `+team,*` reads all and writes team.
-    on_close: called after the store was closed.
+    collections: a name, several names (`team,library`), or `*` for all. `+team,*` reads all and writes team. on_close:
+    is called after the store was closed.
     """
     names = [name.strip() for name in collections.split(SEPARATOR)]
     is_one = len(names) == 1 and names != [ALL]
@@ -116,7 +116,7 @@ class FederatedStore:
         )
 
     def fingerprints(self, files: Sequence[str]) -> Mapping[str, str]:
-        """Return the fingerprint of each file as of its last read, of the written collection if it exists."""
+        """Return the fingerprint of each file at its last read, from the written collection if it exists."""
         return self._read(lambda _, s: s.fingerprints(files), take_first, only=self._members.written)
 
     def digests(self, documents: Sequence[str]) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ class FederatedStore:
         )
 
     def get_receipt(self, request: str, *, author: Author) -> Receipt | None:
-        """Return what a request has forgotten, from the written collection. A move does not copy receipts."""
+        """Return the receipt of a request, from the written collection. A move does not copy receipts."""
         return self._members.write(lambda s: s.get_receipt(request, author=author), combine=_take_last)
 
     def audit(self, *, after: int = 0, limit: int = 1_000) -> tuple[AuditEntry, ...]:
@@ -147,7 +147,7 @@ class FederatedStore:
         return self._members.write(lambda s: s.audit(after=after, limit=limit), combine=_take_last)
 
     def confirm_removal(self, receipt: Receipt) -> int:
-        """Remove the items of a receipt from the search index of the written collection. Return how many are left."""
+        """Remove the items of a receipt from the search index of the written collection. Return how many remain."""
         return self._members.write(lambda s: s.confirm_removal(receipt), combine=_take_last)
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class FederatedStore:
         return self._rank(lambda _, s: s.dense(vector, top_k=top_k, where=where), top_k)
 
     def dense_many(self, vectors: Sequence[Vector], *, top_k: int, where: Filter = NO_FILTER) -> Sequence[Ranking]:
-        """Find passages for each of several vectors as `dense` does."""
+        """Find passages for each of several vectors, like `dense`."""
         merge = partial(merge_rankings, top_k=top_k)
         return self._read(
             lambda _, s: s.dense_many(vectors, top_k=top_k, where=where),
@@ -251,7 +251,7 @@ class FederatedStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return facts by subject or object, strongest first, as the most trusted assertion states them."""
+        """Return facts by subject or object, strongest first, each from its most trusted assertion."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_entities(self._members, entities, per_entity, predicates, fact_filter)
 
@@ -276,14 +276,14 @@ class FederatedStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> FactColumns:
-        """Return the facts and pairs that passages state, strongest first, each as its passage states it."""
+        """Return the facts and pairs of passages, strongest first, each as its passage states it."""
         fact_filter = FactFilter(statuses, as_of, where)
         return read_facts_of_passages(self._members, passages, per_passage, fact_filter)
 
     def pairs_of_entities(
         self, entities: Sequence[str], *, per_entity: int, passages_per_entity: int, where: Filter = NO_FILTER
     ) -> FactColumns:
-        """Return the pairs of entities: first of passages about each, then of those that mention it most."""
+        """Return the pairs of entities: first from passages about each, then from passages that mention it most."""
         limits = {"per_entity": per_entity, "passages_per_entity": passages_per_entity}
 
         def merge(answers: Sequence[FactColumns]) -> FactColumns:
@@ -389,11 +389,11 @@ class FederatedStore:
         return self._read(lambda _, s: s.cosines(vector, passages, where=where), take_first)
 
     def word_scores(self, query: str, passages: Sequence[str], *, where: Filter = NO_FILTER) -> Mapping[str, float]:
-        """Return the BM25 score of passages, the same as in `lexical`; 0 for one that shares no term with the query."""
+        """Return the BM25 score of passages as in `lexical`; 0 for a passage without a term of the query."""
         return self._read(lambda _, s: s.word_scores(query, passages, where=where), take_best)
 
     def count_terms(self, query: str, *, where: Filter = NO_FILTER) -> TermCounts:
-        """Count the caller's passages, and those with each term of the query, as `lexical` does."""
+        """Count the visible passages, and the visible passages with each term of the query, as `lexical` does."""
         return self._read(lambda _, s: s.count_terms(query, where=where), add_term_counts)
 
     def turns(
@@ -428,13 +428,13 @@ class FederatedStore:
         as_of: datetime | None = None,
         where: Filter = NO_FILTER,
     ) -> Mapping[str, Fact]:
-        """Return facts by id, each as the most trusted assertion that the caller may see states it."""
+        """Return facts by id, each from its most trusted visible assertion."""
         return read_facts(self._members, ids, FactFilter(statuses, as_of, where))
 
     # -- several requests ------------------------------------------------------------------------------
 
     def read_many(self, requests: Sequence[ReadRequest[Any]]) -> Sequence[Any]:
-        """Run several read requests: together on a single collection, otherwise one after another."""
+        """Run several read requests: together on a single collection, else one after another."""
         if not self._members.is_one:
             return [run_request(self, each) for each in requests]
         answers = self._members.read_all(lambda p, s: [_add_base(p, answer) for answer in s.read_many(requests)])
@@ -462,7 +462,7 @@ class FederatedStore:
         return self._read(lambda _, s: s.has_turns(where=where), any)
 
     def has_only_turns(self, *, where: Filter = NO_FILTER) -> bool:
-        """Return whether all passages of each collection that the caller may see are turns, and there are any."""
+        """Return whether there are visible passages and all of them, in each collection, are turns."""
         return self._read(lambda _, s: s.has_only_turns(where=where), all)
 
     def first_expiry(self, *, where: Filter = NO_FILTER) -> datetime | None:
@@ -482,7 +482,7 @@ class FederatedStore:
         return self._read(lambda _, s: s.secret(), _take_smallest)
 
     def open_quarantine(self) -> "FederatedStore":
-        """Open the collection for documents that were taken back from the written one. It may be in another cell."""
+        """Open the quarantine of the written collection. It may be in another cell."""
         return open_federated(self._members.federation, self._members.require_written() + QUARANTINE)
 
     def export(self) -> Iterator[IndexedDocument]:

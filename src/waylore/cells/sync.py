@@ -1,9 +1,8 @@
 """Make one store equal to another: compare them by pages of documents and copy the differences.
 
-Every copied document is read back and compared row by row. Without `compare_rows`, a sweep compares documents
-and digests only; with it, also every row of documents that already existed. The source may be written during a
-sweep. A sweep without changes while nobody writes proves that the stores are equal. This module does not know
-about cells.
+Every copied document is read back and compared row by row. Without `compare_rows`, a sweep compares only documents and
+digests; with it, also every row of documents that already existed. The source may be written during a sweep. A sweep
+without changes and without concurrent writes proves that the stores are equal. This module does not know about cells.
 """
 
 import time
@@ -23,11 +22,11 @@ from waylore.types.identity import get_file
 from waylore.types.knowledge import STATUSES, Document, Fact, IndexedDocument, Vector
 from waylore.types.search import Filter
 
-VECTOR_TOLERANCE = 1e-2  # difference allowed in each number of a vector: engines store different precision
+VECTOR_TOLERANCE = 1e-2  # allowed difference of each number of a vector: engines store different precision
 
 
 def sync_stores(source: Store, target: Store, batch: int, *, compare_rows: bool = False) -> int:
-    """Copy differences to the target, delete what the source lacks, and return the number of documents."""
+    """Copy differences to the target, delete documents that the source lacks, and return the number of changes."""
     if _has_other_model(source, target):
         delete_all(target, batch)
     changed = 0
@@ -42,7 +41,7 @@ def sync_stores(source: Store, target: Store, batch: int, *, compare_rows: bool 
 
 
 def _copy_weights(source: Store, target: Store) -> int:
-    """Give the target the weights that were fitted to the source, and return the number of changes."""
+    """Copy the weights that were fitted to the source, and return the number of changes."""
     weights = source.statistics().weights
     if weights == target.statistics().weights:
         return 0
@@ -51,14 +50,14 @@ def _copy_weights(source: Store, target: Store) -> int:
 
 
 class DocumentCopy:
-    """Makes one store equal to another, document by document: a way to move between any two engines."""
+    """Makes one store equal to another, document by document, for a move between any two engines."""
 
     def __init__(self, source: Store, target: Store, config: CellsConfig) -> None:
         self._source = source
         self._target = target
         self._config = config
         self._is_compared = False  # whether every row has been compared once
-        self._equal_at: int | None = None  # the version of the source at which both were equal
+        self._equal_at: int | None = None  # version of the source at the last time both were equal
 
     def copy(self) -> None:
         """Copy until few changes are left, comparing every row the first time."""
@@ -74,7 +73,7 @@ class DocumentCopy:
                 return
 
     def finish(self, until: float) -> bool:
-        """Copy the last changes while writers wait. If nothing was written meanwhile, nothing is compared."""
+        """Copy the last changes while writers wait. Without writes in the meantime, nothing is compared."""
         while self._source.version() != self._equal_at and self._copy_changes():
             if time.time() > until:
                 return False
@@ -85,7 +84,7 @@ class DocumentCopy:
         return self._source.version()
 
     def _copy_changes(self) -> bool:
-        """Copy differences. Return whether there were any, or the counts still differ."""
+        """Copy differences. Return whether there were differences, or the counts still differ."""
         changed = sync_stores(self._source, self._target, self._config.batch)
         return bool(changed) or not is_equal(self._source, self._target)
 
@@ -190,7 +189,7 @@ def _is_close(one: Vector | None, other: Vector | None) -> bool:
     if len(one) != len(other):
         return False
     lengths = float(np.linalg.norm(one)), float(np.linalg.norm(other))
-    scaled = (one / (lengths[0] or 1.0), other / (lengths[1] or 1.0))  # a store may not keep the length
+    scaled = (one / (lengths[0] or 1.0), other / (lengths[1] or 1.0))  # a store may not keep the exact length
     return bool(np.allclose(*scaled, atol=VECTOR_TOLERANCE))
 
 
@@ -221,7 +220,7 @@ def _copy_fingerprints(source: Store, target: Store, documents: Sequence[Documen
 
 
 def _copy_uses(source: Store, target: Store, documents: Sequence[Document]) -> None:
-    """Count in the target the uses of facts that it lacks."""
+    """Add the missing uses of facts to the target."""
     for user, own in _group_by_user(documents).items():
         ids = list({f.id for c in read_whole_documents(source, {user: own}).values() for f in c.facts})
         where = Filter(user=user)
@@ -231,7 +230,7 @@ def _copy_uses(source: Store, target: Store, documents: Sequence[Document]) -> N
 
 
 def _find_missing_uses(wanted: Mapping[str, Fact], stored: Mapping[str, Fact]) -> dict[datetime, list[str]]:
-    """Return facts by the time of their last use, each repeated for every use that is missing."""
+    """Return facts by the time of their last use, each repeated for every missing use."""
     missing: dict[datetime, list[str]] = defaultdict(list)
     for id_, fact in wanted.items():
         if fact.last_accessed and id_ in stored:

@@ -1,1 +1,1 @@
-"""The catalogue: which cells exist, and which cell holds each collection."""
+"""The catalogue: the list of cells, and the cell of each collection."""

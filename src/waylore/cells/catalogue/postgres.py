@@ -71,18 +71,18 @@ class PostgresCatalogue:
         self._change(lambda db: db.execute(CATALOGUE["set_cell"], bound))
 
     def record_bytes(self, cell: str, bytes_: int) -> None:
-        """Record how large a cell is now. The version does not grow."""
+        """Record the size of a cell. The version does not grow."""
         bound = {"name": cell, "bytes": bytes_, "at": time.time()}
         self._retry(lambda db: db.execute(CATALOGUE["record_bytes"], bound))
 
     def choose_cell(self) -> str | None:
-        """Return the active cell with the fewest bytes; None if there is none."""
+        """Return the active cell with the fewest bytes; None without an active cell."""
         return next((name for (name,) in self._read("lightest")), None)
 
     # -- placements ------------------------------------------------------------------------------------
 
     def list_collections(self, cell: str = "") -> tuple[str, ...]:
-        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
+        """Return the names of all collections, or of the collections that are in a cell or move into or out of it."""
         return tuple(name for (name,) in self._read("names", cell=cell))
 
     def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:

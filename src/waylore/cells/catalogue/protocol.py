@@ -1,9 +1,9 @@
-"""The Catalogue protocol: which cells exist, and which cell holds each collection.
+"""The Catalogue protocol: the list of cells, and the cell of each collection.
 
-The catalogue is small, read often and changed rarely, so readers may cache it for a moment. Its version grows
-with every change. A placement is changed only if its row still has the version that the caller read. This
-compare-and-set alone keeps two movers, or a mover and a writer, from harming each other. The catalogue does
-not know the contents of cells.
+The catalogue is small, read often and changed rarely, so readers may cache it for a moment. Its version grows with
+every change. A placement is changed only if its row still has the version that the caller read. This compare-and-set is
+enough to protect two movers, or a mover and a writer, from each other. The catalogue does not know the contents of
+cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from waylore.errors import ConfigError
 
-RESERVED_CHARACTERS = ",*+"  # they separate and mark names when several collections are opened together
+RESERVED_CHARACTERS = ",*+"  # these separate and mark names when several collections are opened together
 CellState = Literal[
     "active",  # takes new collections
     "draining",  # takes no new collections; `drain_cell` moves its collections to other cells
@@ -34,8 +34,8 @@ class Cell:
     name: str
     url: str = field(repr=False)
     state: CellState = "active"
-    bytes: int = 0  # as last measured
-    measured_at: float = 0.0  # in seconds since 1970; 0 if never
+    bytes: int = 0  # size at the last measurement
+    measured_at: float = 0.0  # time of the measurement, seconds since 1970; 0 if never
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CollectionPlacement:
 
 
 def bind_change(before: CollectionPlacement, after: CollectionPlacement) -> dict[str, str | int | float]:
-    """Return the parameters of the SQL that changes `before`, if it still has its version, into `after`."""
+    """Return the parameters of the SQL that changes `before` into `after` if it still has its version."""
     return {
         "name": before.collection,
         "version": before.version,
@@ -101,15 +101,15 @@ class Catalogue(Protocol):
         ...
 
     def record_bytes(self, cell: str, bytes_: int) -> None:
-        """Record how large a cell is now. The version does not grow."""
+        """Record the size of a cell. The version does not grow."""
         ...
 
     def choose_cell(self) -> str | None:
-        """Return the active cell with the fewest bytes; None if there is none."""
+        """Return the active cell with the fewest bytes; None without an active cell."""
         ...
 
     def list_collections(self, cell: str = "") -> tuple[str, ...]:
-        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
+        """Return the names of all collections, or of the collections that are in a cell or move into or out of it."""
         ...
 
     def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:

@@ -37,7 +37,7 @@ MIGRATIONS = load_migrations("waylore.cells.catalogue", "sqlite")
 class SqliteCatalogue:
     """Cells and placements in a file, which is created if it does not exist.
 
-    A process that moves a collection locks a second file beside it. A file that may not be written can be read.
+    A process that moves a collection locks a second file beside it. A read-only file can be read.
     """
 
     def __init__(self, path: str | Path, *, busy_seconds: float = 60.0) -> None:
@@ -73,18 +73,18 @@ class SqliteCatalogue:
             db.execute(CATALOGUE["grow"])
 
     def record_bytes(self, cell: str, bytes_: int) -> None:
-        """Record how large a cell is now. The version does not grow."""
+        """Record the size of a cell. The version does not grow."""
         with self._change() as db:
             db.execute(CATALOGUE["record_bytes"], {"name": cell, "bytes": bytes_, "at": time.time()})
 
     def choose_cell(self) -> str | None:
-        """Return the active cell with the fewest bytes; None if there is none."""
+        """Return the active cell with the fewest bytes; None without an active cell."""
         return next((name for (name,) in self._read("lightest")), None)
 
     # -- placements ------------------------------------------------------------------------------------
 
     def list_collections(self, cell: str = "") -> tuple[str, ...]:
-        """Return the names of all collections, or of those that are in a cell or move into or out of it."""
+        """Return the names of all collections, or of the collections that are in a cell or move into or out of it."""
         return tuple(name for (name,) in self._read("names", cell=cell))
 
     def find_placements(self, collections: Sequence[str]) -> Mapping[str, CollectionPlacement]:

@@ -1,4 +1,4 @@
-"""Copy a collection to another server by logical replication: a way to move, beside `cells.sync`."""
+"""Copy a collection to another server by logical replication, the alternative to `cells.sync` for a move."""
 
 import time
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from waylore.cells.replication import link as links
 from waylore.cells.replication import rows
 from waylore.cells.replication.link import CannotReplicate, ReplicationLink, open_link
 
-MIN_SECONDS_LEFT = 0.25  # share of the stop that must be left to end the subscription
+MIN_SECONDS_LEFT = 0.25  # share of the stop that is reserved to end the subscription
 
 
 class ReplicatedCopy:
-    """Makes the new cell follow the old one. It continues what a killed process has begun."""
+    """Makes the new cell follow the old one. It continues the link of a killed process."""
 
     def __init__(self, link: ReplicationLink) -> None:
         self._link = link
         self._is_set_up = False
 
     def find_obstacle(self) -> str:
-        """Set the link up unless the new cell follows already. Return why the servers do not allow it, or nothing."""
+        """Set up the link unless the new cell follows already. Return the reason if the servers do not allow it."""
         try:
             if not links.is_following(self._link):
                 self._set_up()
@@ -70,6 +70,6 @@ def open_replicated_copy(source_url: str, target_url: str, collection: str) -> I
 
 
 def remove_link(source_url: str, target_url: str, collection: str) -> None:
-    """Remove what an unfinished move has left on two servers."""
+    """Remove the link of an unfinished move from two servers."""
     with open_link(source_url, target_url, collection) as link:
         links.drop_link(link)

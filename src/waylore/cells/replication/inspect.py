@@ -1,4 +1,4 @@
-"""Find what a server allows for moves, and the slots that moves have left on it."""
+"""Read the wal_level of a server, and the slots that moves have left on it."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from waylore.store.postgres.scope import compute_key
 
 @dataclass(frozen=True, slots=True)
 class LeftSlot:
-    """A replication slot of a move, and the bytes of the server's log that it keeps from being removed."""
+    """A replication slot of a move, and the bytes of the server's log that it retains."""
 
     name: str
     bytes: int

@@ -1,8 +1,8 @@
 """The link between two servers during a move: publication and slot on the old cell, subscription on the new one.
 
-All three have the same name, made of the collection and the old database. A link is set up in steps, so that a
-killed process leaves as little as possible behind: until all rows are copied, the slot is one that ends with its
-connection. After that the new cell follows by itself, also without the process that moves the collection.
+All three have the same name, made of the collection and the old database. A link is set up in steps, so that a killed
+process leaves as little as possible behind. Until all rows are copied, the slot is temporary and ends with its
+connection. After that the new cell follows the old one even without the process that moves the collection.
 """
 
 import time
@@ -23,13 +23,13 @@ from waylore.store.sql import load_queries
 SQL = load_queries("waylore.cells.replication")
 CONNECT_SECONDS = 10
 POLL_SECONDS = 0.02
-STUCK_SECONDS = 120.0  # without progress of the new cell, after which a move fails
-NO_CONNECTION = ("08000", "08001", "08004", "08006", "2F003")  # the last one: a password is required
-RUN_AS_VERSION = 160000  # version from which a subscription must be told to work as its owner
+STUCK_SECONDS = 120.0  # a move fails after this time without progress of the new cell
+NO_CONNECTION = ("08000", "08001", "08004", "08006", "2F003")  # the last code: a password is required
+RUN_AS_VERSION = 160000  # from this version on, a subscription needs run_as_owner
 
 
 class CannotReplicate(Exception):
-    """Two servers do not allow logical replication between them. The message says why, and what allows it."""
+    """Two servers do not allow logical replication between them. The message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ReplicationLink:
     target_url: str
     collection: str
     key: int
-    name: str  # of the publication, the slot and the subscription
+    name: str  # name of the publication, the slot and the subscription
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _open_session(url: str, key: int) -> Iterator[Connection]:
     with ExitStack() as stack:
         with translate_errors(url):
             db = stack.enter_context(closing(connect(url, CONNECT_SECONDS)))
-            if not is_pooled(db):  # a pooler would give the settings to others
+            if not is_pooled(db):  # a pooler would apply the settings to other clients
                 db.execute(SQL["settings"], {"collection": str(key)})
         yield db
 
@@ -154,7 +154,7 @@ def create_subscription(link: ReplicationLink) -> None:
 
 @contextmanager
 def open_snapshot(link: ReplicationLink) -> Iterator[str]:
-    """Create a slot for the block, and show the old cell as it was at that moment. Yield the name of the slot.
+    """Create a slot for the block, and read the old cell in a snapshot of that moment. Yield the name of the slot.
 
     The slot ends with its connection, also if this process is killed.
     """
@@ -170,7 +170,7 @@ def open_snapshot(link: ReplicationLink) -> Iterator[str]:
 
 
 def start_following(link: ReplicationLink, temporary: str) -> None:
-    """Keep the slot, and let the new cell apply what was written since."""
+    """Make the slot permanent, and let the new cell apply all later writes."""
     link.source.execute(SQL["keep_slot"], {"temporary": temporary, "name": link.name})
     run(link.target, "enable_subscription", name=sql.Identifier(link.name))
 
@@ -179,7 +179,7 @@ def start_following(link: ReplicationLink, temporary: str) -> None:
 
 
 def is_following(link: ReplicationLink) -> bool:
-    """Return whether the new cell has all rows and follows, or can be told to: only then the slot is kept."""
+    """Return whether the new cell has all rows and follows, or can follow: only then a permanent slot exists."""
     slot = link.source.execute(SQL["slot"], {"name": link.name, "position": "0/0"}).fetchone()
     subscription = link.target.execute(SQL["subscription"], {"name": link.name}).fetchone()
     if slot is None or subscription is None:
@@ -190,7 +190,7 @@ def is_following(link: ReplicationLink) -> bool:
 
 
 def wait_for_new_cell(link: ReplicationLink, until: float = float("inf")) -> bool:
-    """Wait until the new cell has everything that was acknowledged so far. Return False if it takes too long."""
+    """Wait until the new cell has all acknowledged writes. Return False if it takes too long."""
     [(position,)] = link.source.execute(SQL["emit_position"]).fetchall()
     seen, since = "", time.monotonic()
     while time.time() < until:
@@ -209,7 +209,7 @@ def wait_for_new_cell(link: ReplicationLink, until: float = float("inf")) -> boo
 
 
 def _read_slot(link: ReplicationLink, position: str) -> tuple[bool, str]:
-    """Return whether the new cell is beyond a position, and where it is."""
+    """Return whether the new cell is past a position, and its own position."""
     slot = link.source.execute(SQL["slot"], {"name": link.name, "position": position}).fetchone()
     if slot is None:
         raise StoreUnavailable(f"the slot {link.name} of the move is gone; run the move again, it starts anew")
@@ -227,7 +227,7 @@ def _read_slot(link: ReplicationLink, position: str) -> tuple[bool, str]:
 
 
 def leave_old_cell(link: ReplicationLink) -> None:
-    """End the subscription and let readers of the new cell see that everything has changed."""
+    """End the subscription, and raise the version of the new cell so that readers see the change."""
     with link.target.transaction():
         _drop_subscription(link)
         link.target.execute(SQL["grow_version"], {"collection": link.key})
@@ -235,7 +235,7 @@ def leave_old_cell(link: ReplicationLink) -> None:
 
 
 def drop_link(link: ReplicationLink) -> None:
-    """Remove what a move has created on both servers. What does not exist is skipped."""
+    """Remove publication, slot and subscription from both servers. Missing ones are skipped."""
     _drop_subscription(link)
     _drop_slot(link)
     run(link.source, "drop_publication", name=sql.Identifier(link.name))
@@ -247,7 +247,7 @@ def _drop_subscription(link: ReplicationLink) -> None:
 
 
 def _drop_slot(link: ReplicationLink) -> None:
-    """Drop the slot, as soon as the sender that used it has ended."""
+    """Drop the slot when its sender has ended."""
     deadline = time.monotonic() + STUCK_SECONDS
     while True:
         try:

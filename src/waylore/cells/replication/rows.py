@@ -12,12 +12,12 @@ from waylore.store.postgres import vector_indexes
 from waylore.store.postgres.connections import Connection, connect, translate_errors
 from waylore.store.postgres.scope import compute_key, read_collection
 
-BLOCK_BYTES = 262_144  # sent to the new cell at once
-CONNECTIONS, WAIT_SECONDS = 16, 30.0  # as of a store, so that both share a pool
+BLOCK_BYTES = 262_144  # bytes sent to the new cell at once
+CONNECTIONS, WAIT_SECONDS = 16, 30.0  # the same as of a store, so that both share a pool
 
 
 def copy_rows(link: ReplicationLink) -> None:
-    """Copy all rows of the collection in one transaction, after those that the new cell may have."""
+    """Delete the rows that the new cell may have, and copy all rows of the collection, in one transaction."""
     tables = list_columns(link.source)
     with link.target.transaction():
         link.target.execute(SQL["lock"], {"collection": link.key})
@@ -28,13 +28,13 @@ def copy_rows(link: ReplicationLink) -> None:
 
 
 def create_trigger(db: Connection) -> None:
-    """Let a server give replicated rows its own mark of their collection. Its tables are locked for a moment."""
+    """Let a server give replicated rows its own number of their collection. Its tables are locked briefly."""
     if db.execute(SQL["has_trigger"]).fetchone() == (False,):
         db.execute(SQL["create_trigger"])
 
 
 def _copy_collection(link: ReplicationLink, columns: list[str]) -> int:
-    """Copy the row of the collection, and return the mark that it has in the new cell."""
+    """Copy the row of the collection, and return its number in the new cell."""
     bound = {"collection": link.key, "name": link.collection}
     [(mark,)] = link.target.execute(SQL["add_collection"], bound).fetchall()
     [row] = run(link.source, "read_collection", bound, columns=join_names(columns)).fetchall()
@@ -60,7 +60,7 @@ def _copy_table(link: ReplicationLink, table: str, columns: list[str], mark: int
 
 
 def _join_blocks(rows: Iterator[bytes | bytearray | memoryview]) -> Iterator[bytes]:
-    """Yield rows in larger blocks: sending each by itself would take longer than reading it."""
+    """Yield rows in larger blocks, because sending single rows would take longer than reading them."""
     block = bytearray()
     for row in rows:
         block += row
@@ -80,12 +80,12 @@ def delete_rows(url: str, collection: str) -> None:
         with servers.open_transaction(server, key) as db:
             _delete_from(db, key, list(list_columns(db)))
             db.execute(SQL["reset_collection"], {"collection": key})
-        with suppress(ConfigError):  # through a pooler no index is built or dropped
+        with suppress(ConfigError):  # no index is built or dropped through a pooler
             build_vector_indexes(url, collection)
 
 
 def build_vector_indexes(url: str, collection: str) -> None:
-    """Build the vector indexes that a collection needs now, and drop those that it does not need."""
+    """Build the vector indexes that a collection needs now, and drop the others."""
     key = compute_key(collection)
     with _borrow_server(url) as server, closing(server.connect_session()) as db:
         db.execute(SQL["settings"], {"collection": str(key)})

@@ -1,6 +1,6 @@
 """Zep's `graph` member over an open `Waylore`: add texts and facts of a user or graph, and search them.
 
-An edge is a fact with its interval. A passage that states no fact is an edge too, for prompts that are made of edges.
+An edge is a fact with its interval. A passage without facts is an edge too, for prompts made of edges.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ from waylore.types.knowledge import NewFact
 from waylore.types.messages import Conversation, Message
 from waylore.types.search import Hit, SearchResult
 
-GRAPH = "graph:"  # before the name of a graph that belongs to no user
+GRAPH = "graph:"  # prefix of the name of a graph that belongs to no user
 LIMIT = 10  # results of a search, as in Zep
-OVERSAMPLED = 10  # times as many hits are read if a filter may leave some out
+OVERSAMPLED = 10  # this multiple of hits is read if a filter may leave some out
 CHARACTERS_PER_TOKEN = 4
 FILTERS = (
     "edge_types",
@@ -56,7 +56,7 @@ class ZepGraph:
     ) -> Episode:
         """Add a text, JSON, or messages (`Name: text` on each line).
 
-        created_at: when its event was; None means that this is unknown, or for messages now.
+        created_at: the time of its event; None means unknown, or now for messages.
         """
         self._unused.report("graph.add", {"document_id": document_id, "strict_ontology": strict_ontology})
         user, at = _choose_user(user_id, graph_id), to_time(created_at, "created_at")
@@ -95,8 +95,8 @@ class ZepGraph:
         """Add a fact with its interval, and return it as an edge.
 
         source_node_name, target_node_name: must be given; nodes cannot be named by their ids.
-        source_node_labels, target_node_labels: the first one is the type of the entity.
-        invalid_at, expired_at: when the fact ceased to hold; the first one that is given counts.
+        source_node_labels, target_node_labels: the first label is the type of the entity.
+        invalid_at, expired_at: when the fact ceased to hold; the first given one is used.
         """
         without_effect = {
             "edge_attributes": edge_attributes,
@@ -145,8 +145,8 @@ class ZepGraph:
 
         limit: the number of results, 10 by default.
         max_characters: the length of the context, with the scope auto.
-        scope: edges (facts, and passages that state none), nodes, episodes, or auto (a context for a model).
-        search_filters: `edge_types`, `node_labels`, those to exclude, and filters of dates.
+        scope: edges (facts, and passages without facts), nodes, episodes, or auto (a context for a model).
+            search_filters: `edge_types`, `node_labels`, types and labels to exclude, and filters of dates.
         """
         without_effect = {
             "bfs_origin_node_uuids": bfs_origin_node_uuids,
@@ -172,7 +172,7 @@ class ZepGraph:
         raise ArgumentError(f"scope must be edges, nodes, episodes or auto, got {scope!r:.40}")
 
     def create(self, *, graph_id: str, description: str | None = None, name: str | None = None) -> dict[str, str]:
-        """Return the id of a graph, which exists as soon as something is added to it."""
+        """Return the id of a graph. It exists when data is added to it."""
         self._unused.report("graph.create", {"description": description, "name": name})
         return {"graph_id": _require_name("graph_id", graph_id)}
 
@@ -186,7 +186,7 @@ class ZepGraph:
         self._unused.report("graph.set_ontology", {"entities": entities, "edges": edges, **targets})
 
     def _read_filters(self, filters: Any) -> dict[str, Any]:
-        """Return the filters that are supported and have a value; others are reported."""
+        """Return the supported filters with a value, and report the others."""
         if filters is None:
             return {}
         fields = filters if isinstance(filters, Mapping) else vars(filters)
@@ -195,7 +195,7 @@ class ZepGraph:
         return {name: fields[name] for name in FILTERS if fields.get(name) is not None}
 
     def _list_edges(self, found: SearchResult, wanted: Mapping[str, Any]) -> Iterator[EntityEdge]:
-        """Yield the facts of the hits, best hit first; a passage without facts is an edge by itself."""
+        """Yield the facts of the hits, best hit first; a passage without facts becomes an edge."""
         seen = set[str]()
         for hit in found.hits:
             for edge in self._make_edges(hit):
@@ -219,7 +219,7 @@ class ZepGraph:
         return [records.make_edge(dated.get((fact.id, fact.passage_id), fact), hit.document, hit.score) for fact in own]
 
     def _list_nodes(self, found: SearchResult, wanted: Mapping[str, Any]) -> Iterator[EntityNode]:
-        """Yield the entities of the question, then those of the hits."""
+        """Yield the entities of the question, then the entities of the hits."""
         seen = set[str]()
         documents = (self._memory.get(hit.document.id, user=hit.document.user) for hit in found.hits)
         for entity in (*found.entities, *(entity for each in documents for entity in each.entities)):

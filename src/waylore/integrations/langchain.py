@@ -66,7 +66,7 @@ class WayloreRetriever(BaseRetriever):
         return _make_documents(await self.memory.asearch(query, **arguments), arguments["top_k"])
 
     def _make_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the search: the retriever's fields, unless the call overrides them."""
+        """Return the arguments of the search: the retriever's fields, overridden by the call."""
         if unknown := options.keys() - {*OPTIONS, "filter"}:
             raise ConfigError(f"unknown option {', '.join(sorted(unknown))}; use {', '.join(OPTIONS)}")
         own = {name: getattr(self, name) for name in OPTIONS}

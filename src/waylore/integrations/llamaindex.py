@@ -1,7 +1,7 @@
 """A LlamaIndex retriever over an open `Waylore`, for query engines, chat engines and agents, sync and async.
 
-It only searches: the caller adds, forgets and closes through its own `Waylore`. It also does not use the vector
-of a `QueryBundle`, which may come from another model.
+It only searches: the caller adds, forgets and closes through its own `Waylore`. The vector of a `QueryBundle` is not
+used, because it may come from another model.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _make_node(hit: Hit) -> PassageNode:
     return PassageNode(
         id_=passage.id,
         text=passage.text,
-        extra_info=metadata,  # the metadata, under the alias that type checkers know
+        extra_info=metadata,  # the metadata, by the alias that type checkers know
         excluded_llm_metadata_keys=[KEY],
         excluded_embed_metadata_keys=[KEY],
         start_char_idx=passage.start,

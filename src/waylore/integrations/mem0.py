@@ -1,7 +1,7 @@
 """mem0's `Memory` and `MemoryClient` over an open `Waylore`, for programs that switch. mem0 is not needed.
 
-A message is a turn, `run_id` is the session, and no language model is called. An id is that of a document with its user
-behind it, because Waylore reads the memories of a user only for that user. An update keeps the id. See
+A message is a turn, `run_id` is the session, and no language model is called. An id is the id of a document followed by
+its user, because Waylore reads the memories of a user only for that user. An update keeps the id. See
 docs/how-to/switch.md for the differences.
 """
 
@@ -39,7 +39,7 @@ from waylore.types.knowledge import Document, IndexedDocument
 from waylore.types.messages import Message
 from waylore.types.search import Filter, Hit
 
-PAGE = 1_000  # documents that are listed at once
+PAGE = 1_000  # documents in one page of a list
 NO_USER = "selects only memories without a user, because user_id is missing"
 UNSET: Any = object()
 
@@ -79,10 +79,10 @@ class Memory:
         memory_type: str | None = None,
         prompt: str | None = None,
     ) -> Results:
-        """Remember messages, each as a memory, and return them with the event ADD, or NONE if they were known.
+        """Store messages, each as a memory, and return them with the event ADD, or NONE if they were already stored.
 
         timestamp: when they were said, as Unix seconds, a datetime or ISO text; None means now.
-        expiration_date: the last day on which they are found.
+        expiration_date: the last day on which a search finds them.
         """
         self._unused.report("add", {"infer": infer, "memory_type": memory_type, "prompt": prompt})
         user, agent, session = check_scopes(user_id, agent_id, run_id)
@@ -133,11 +133,11 @@ class Memory:
         show_expired: bool = False,
         **scope: Any,
     ) -> Results:
-        """Return the memories that fit a question, best first, also those that belong to no user.
+        """Return the memories that fit a question, best first, also memories without a user.
 
         threshold: minimum cosine of a memory and the question. Without an embedder it has no effect.
-        explain: also return how the score is made up, as `score_details`.
-        reference_date: the day that "last week" counts from; memories of later days are left out.
+        explain: also return the parts of the score, as `score_details`. reference_date: "last week" is relative to this
+            day; memories of later days are left out.
         """
         self._unused.report("search", {"rerank": rerank})
         where = self._to_filter("search", filters, take_scopes("search", scope))
@@ -201,7 +201,7 @@ class Memory:
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[Item]:
-        """Return the changes of a memory, oldest first. A memory that was deleted has none."""
+        """Return the changes of a memory, oldest first. A deleted memory has none."""
         found = self._find(memory_id)
         if found is None:
             return []
@@ -247,7 +247,7 @@ class Memory:
         self.close()
 
     def _find(self, memory_id: str) -> IndexedDocument | None:
-        """Return a memory by its id, also after an update, which makes another document of it."""
+        """Return a memory by its id, also after an update, which replaces its document."""
         id_, _, user = memory_id.partition(":")
         if not is_id(id_):
             return None
@@ -273,7 +273,7 @@ class Memory:
         return Filter(metadata=values, user=user, agent=agent, session=session)
 
     def _list_documents(self, where: Filter) -> Iterator[Document]:
-        """Yield the documents of a filter; with a user, of that user alone."""
+        """Yield the documents of a filter; with a user, only that user's documents."""
         page: tuple[Document, ...] = ()
         while page := self._memory.documents(where=where, after=page[-1] if page else None, limit=PAGE):
             yield from (document for document in page if document.user == where.user)

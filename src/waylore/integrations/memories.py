@@ -1,6 +1,6 @@
-"""Convert documents to the memories that mem0 returns, and mem0's filters to those of Waylore.
+"""Convert documents to mem0's memories, and mem0's filters to filters of Waylore.
 
-What mem0 stores beside a text is in the metadata of a document. The module reads and writes no store.
+mem0's further fields of a memory are in the metadata of its document. The module reads and writes no store.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ SCOPES = ("user_id", "agent_id", "run_id")
 
 
 def check_scopes(*scopes: object) -> tuple[str, ...]:
-    """Return user, agent and session, of which one must be given."""
+    """Return user, agent and session; at least one must be given."""
     for name, value in zip(SCOPES, scopes, strict=True):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise ArgumentError(f"{name} must be a string that is not empty, got {value!r:.40}")
@@ -30,14 +30,14 @@ def check_scopes(*scopes: object) -> tuple[str, ...]:
 
 
 def take_scopes(method: str, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scopes that older code passes beside `filters`; `limit` is refused with the name of today."""
+    """Return the scopes that older code passes besides `filters`. Refuse `limit` and name its replacement."""
     if unknown := sorted(scope.keys() - {*SCOPES}):
         raise ArgumentError(f"{method}: unknown argument {unknown[0]}; use filters, or top_k for the number")
     return {name: value for name, value in scope.items() if value is not None}
 
 
 def flatten(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the conditions of filters that must all hold; those of AND are taken out of their list."""
+    """Return the conditions of filters that must all hold; conditions of AND are taken out of their list."""
     flat = {key: value for key, value in filters.items() if key != "AND"}
     for each in filters.get("AND", ()):
         flat |= flatten(each)
@@ -45,7 +45,7 @@ def flatten(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_condition(key: str, value: Any) -> Any:
-    """Return the values of a condition, of which a memory must have one."""
+    """Return the values of a condition; a memory must have one of them."""
     if isinstance(value, Mapping) and set(value) <= {"eq", "in"} and len(value) == 1:
         return value.get("in", value.get("eq"))
     if isinstance(value, Mapping) or value == "*" or key in ("OR", "NOT"):
@@ -61,7 +61,7 @@ def to_day(value: Any) -> str | None:
 
 
 def make_id(document: Document) -> str:
-    """Return the id of a memory: its own after an update, else that of its document, with its user."""
+    """Return the id of a memory: its stored id after an update, else the id of its document, with its user."""
     own = document.metadata.get(ID)
     return own if isinstance(own, str) else ":".join(filter(None, (document.id, document.user)))
 
@@ -73,7 +73,7 @@ def list_changes(document: Document) -> list[str]:
 
 
 def get_times(document: Document) -> tuple[str, str]:
-    """Return when a memory was said first, and when it was last changed."""
+    """Return the times at which a memory was first said and last changed."""
     created = document.metadata.get(CREATED) or _format(document.at or document.recorded_at)
     return str(created), _format(document.recorded_at)
 
@@ -83,13 +83,13 @@ def _format(moment: datetime) -> str:
 
 
 def describe_hit(hit: Hit, *, explain: bool) -> Item:
-    """Return a hit as mem0 does: the memory with its score."""
+    """Return a hit in the form of mem0: the memory with its score."""
     item = {**describe(hit.document, hit.passage, hit.text), "score": hit.score}
     return {**item, "score_details": hit.to_dict(explain=True)["explanation"]} if explain else item
 
 
 def describe(document: Document, passage: Passage, text: str) -> Item:
-    """Return a memory as mem0 does; fields without a value are None."""
+    """Return a memory in the form of mem0; fields without a value are None."""
     own = (ID, CREATED, HISTORY, EXPIRES)
     created, updated = get_times(document)
     return {

@@ -1,7 +1,7 @@
-"""The objects that Zep's methods return, with the fields of Zep, and conversions from those of Waylore.
+"""The objects that Zep's methods return, with the fields of Zep, and conversions from objects of Waylore.
 
-Identities are Waylore's: a message and an episode have the id of their document, an edge that of its fact, a node that
-of its entity. The module reads and writes no store.
+Ids are Waylore's: a message and an episode have the id of their document, an edge the id of its fact, a node the id of
+its entity. The module reads and writes no store.
 """
 
 import operator
@@ -16,7 +16,7 @@ from waylore.indexing.conversations.messages import ROLE_NAMES, to_time
 from waylore.types.knowledge import Document, Entity, Fact, Passage
 from waylore.types.messages import Message
 
-SAID = "said"  # the name of an edge for a passage that states no fact
+SAID = "said"  # name of an edge for a passage without facts
 _NO_ROLE = "norole"
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -42,7 +42,7 @@ class ThreadMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadMessages:
-    """The messages of a thread, and how many it has in all."""
+    """The messages of a thread, and the number of all its messages."""
 
     messages: list[ThreadMessage]
     row_count: int
@@ -62,7 +62,7 @@ class ThreadRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord:
-    """A user as `user.add` was called for it."""
+    """A user with the arguments of `user.add`."""
 
     user_id: str
     created_at: str
@@ -112,7 +112,7 @@ class EntityNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """A document, or a passage that was found."""
+    """A document or a found passage."""
 
     uuid_: str
     content: str
@@ -128,7 +128,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSearchResults:
-    """The result of `graph.search`: what its scope asks for; the other fields are None."""
+    """The result of `graph.search`: the field of its scope has the results; the other fields are None."""
 
     edges: list[EntityEdge] | None = None
     nodes: list[EntityNode] | None = None
@@ -181,7 +181,7 @@ def make_message(document: Document, passage: Passage, text: str) -> ThreadMessa
 
 
 def make_edge(fact: Fact, document: Document, score: float | None = None) -> EntityEdge:
-    """Return a fact as an edge; it is valid from when it was said, if it does not say so itself."""
+    """Return a fact as an edge; without a stated beginning it is valid from the time at which it was said."""
     began = fact.valid_from or fact.at or document.at
     return EntityEdge(
         uuid_=fact.id,
@@ -200,7 +200,7 @@ def make_edge(fact: Fact, document: Document, score: float | None = None) -> Ent
 
 
 def make_text_edge(passage: Passage, document: Document, score: float) -> EntityEdge:
-    """Return a passage that states no fact as an edge, so that a prompt of edges has its text."""
+    """Return a passage without facts as an edge, so that a prompt made of edges has its text."""
     return EntityEdge(
         uuid_=passage.id,
         fact=passage.text,
@@ -242,7 +242,7 @@ def format_time(moment: datetime) -> str:
 
 
 def matches_dates(value: str | None, groups: Sequence[Sequence[Any]] | None) -> bool:
-    """Return whether a time fits the filters of one of several groups, as Zep's `SearchFilters` has them."""
+    """Return whether a time fits all filters of one of the groups, as in Zep's `SearchFilters`."""
     return not groups or any(all(_matches_date(value, each) for each in group) for group in groups)
 
 

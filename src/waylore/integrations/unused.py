@@ -1,6 +1,6 @@
-"""Report arguments that a module for users of another program accepts, and that have no effect in Waylore.
+"""Report arguments of other programs that are accepted but have no effect in Waylore.
 
-Such a module takes the arguments of the other program, so that code runs unchanged. Each argument is reported once for
+Modules for users of another program take its arguments, so that code runs unchanged. Each argument is reported once for
 each object, by an `UnusedArgumentWarning`, which `warnings.filterwarnings("ignore", category=…)` turns off.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from waylore.types.knowledge import IndexedDocument
 
-CALLER = 3  # the caller of the method that reports, for `stacklevel`
+CALLER = 3  # `stacklevel` of the caller of the reporting method
 
 
 class UnusedArgumentWarning(UserWarning):
@@ -17,13 +17,13 @@ class UnusedArgumentWarning(UserWarning):
 
 
 class UnusedArguments:
-    """The arguments that were reported already, by method and name."""
+    """The arguments that were already reported, by method and name."""
 
     def __init__(self) -> None:
         self._reported: set[str] = set()
 
     def report(self, method: str, arguments: Mapping[str, object], reason: str = "has no effect in Waylore") -> None:
-        """Warn of each argument that has a value and was not reported before."""
+        """Warn about each argument that has a value and was not reported before."""
         for name, value in arguments.items():
             key = f"{method}({name}=)"
             if value is None or value is False or key in self._reported:
@@ -33,7 +33,7 @@ class UnusedArguments:
 
 
 def join_passages(indexed: IndexedDocument) -> str:
-    """Return the text of a document from its passages, whose ends may overlap."""
+    """Return the text of a document from its passages, which may overlap at their ends."""
     text, end = "", 0
     for passage in sorted(indexed.passages, key=lambda each: each.start):
         gap = "\n\n" if text and passage.start > end else ""

@@ -1,8 +1,8 @@
 """Zep's client over an open `Waylore`, for programs that switch: `Zep(memory).user`, `.thread` and `.graph`.
 
-It has the methods of zep-cloud 3, which is not needed. A thread is a session, a message a turn, an edge a fact, and no
-language model is called. Users and threads are documents of a user of their own, `zep:records`, so that no search of
-another user finds them. See docs/how-to/switch.md for the differences.
+It has the methods of zep-cloud 3, which need not be installed. A thread is a session, a message a turn, an edge a fact,
+and no language model is called. Records of users and threads are documents of a separate user, `zep:records`, so no
+search of another user finds them. See docs/how-to/switch.md for the differences.
 """
 
 import json
@@ -28,9 +28,9 @@ from waylore.lengths import MAX_QUERY
 from waylore.types.knowledge import Document
 from waylore.types.search import Filter
 
-RECORDS = "zep:records"  # the user whose documents are the records of users and threads
+RECORDS = "zep:records"  # user of the records of users and threads
 PAGE = 1_000
-CONTEXT_MESSAGES = 2  # the last messages of a thread, which its context is about
+CONTEXT_MESSAGES = 2  # last messages of a thread that its context is about
 
 
 class Zep:
@@ -97,7 +97,7 @@ class ZepUsers:
         metadata: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
     ) -> UserRecord:
-        """Record a user. A user that exists already is replaced."""
+        """Record a user. An existing user is replaced."""
         self._unused.report("user.add", {"disable_default_ontology": disable_default_ontology})
         made = UserRecord(
             user_id=user_id,
@@ -116,7 +116,7 @@ class ZepUsers:
         return UserRecord(**self._records.require("user", user_id))
 
     def update(self, user_id: str, **fields: Any) -> UserRecord:
-        """Change fields of a user; None leaves a field as it is."""
+        """Change fields of a user; None leaves a field unchanged."""
         given = {name: value for name, value in fields.items() if value is not None}
         made = UserRecord(**{**self._records.require("user", user_id), **given})
         self._records.write("user", user_id, asdict(made))
@@ -144,7 +144,7 @@ class ZepThreads:
         self._memory, self._records, self._unused = memory, kept, unused
 
     def create(self, *, thread_id: str, user_id: str) -> ThreadRecord:
-        """Record a thread of a user. A thread that this user has already is returned."""
+        """Record a thread of a user. An existing thread of this user is returned."""
         known = self._records.find("thread", thread_id)
         if known and known["user_id"] != user_id:
             raise ArgumentError(f"thread_id {thread_id!r:.60} is used already; choose another one")
@@ -163,10 +163,10 @@ class ZepThreads:
         return_context: bool | None = None,
         strict_ontology: bool | None = None,
     ) -> ThreadContext:
-        """Remember messages of a thread, and return their ids, with a context for the last one on request.
+        """Store messages of a thread, and return their ids, with a context for the last one on request.
 
         messages: dicts, or objects with the fields of Zep's `Message`.
-        ignore_roles: messages with these roles are not remembered.
+        ignore_roles: messages with these roles are not stored.
         """
         self._unused.report("thread.add_messages", {"strict_ontology": strict_ontology})
         user = self._records.require("thread", thread_id)["user_id"]
@@ -198,7 +198,7 @@ class ZepThreads:
         )
 
     def get_user_context(self, thread_id: str, *, template_id: str | None = None) -> ThreadContext:
-        """Return what is known of the user that concerns the last messages of a thread, as text for a model."""
+        """Return passages about the user that are relevant to the last messages of a thread, as text for a model."""
         self._unused.report("thread.get_user_context", {"template_id": template_id})
         user = self._records.require("thread", thread_id)["user_id"]
         last = self._list_messages(thread_id, user)[-CONTEXT_MESSAGES:]

@@ -1,4 +1,4 @@
-"""Cache the output of models in a SQLite file, so that no call is made or paid for twice.
+"""Cache the output of models in a SQLite file, so that no call is repeated or paid twice.
 
 The cache maps keys to bytes and writes each entry at once, so entries survive the process. Threads and
 processes may share a file. Entries never expire, because keys are hashes of the model and the input. The file
@@ -70,7 +70,7 @@ class DiskCache:
             return dict(self._database.execute(self._table.read, (apsw.carray(tuple(keys)),)))
 
     def write(self, entries: Mapping[bytes, bytes]) -> None:
-        """Add entries. An entry that already exists under a key stays."""
+        """Add entries. Existing entries are not changed."""
         with self._lock, self._wrap_errors(), self._database:
             self._database.executemany(self._table.write, entries.items())
 

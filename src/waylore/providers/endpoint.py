@@ -1,8 +1,8 @@
 """Send requests to one endpoint of a server that speaks OpenAI's protocol, with retries.
 
-Transient failures are retried: timeouts, closed connections, 408, 409, 429 and every 5xx. The delay is random
-and doubles (Brooker, 2015, "Exponential Backoff and Jitter"), or it is the one that the server requests. This
-module knows neither embeddings nor chat, and never writes the API key into a message.
+Transient failures are retried: timeouts, closed connections, 408, 409, 429 and every 5xx. The delay is random and
+doubles (Brooker, 2015, "Exponential Backoff and Jitter"), unless the server requests a delay. This module knows neither
+embeddings nor chat, and never writes the API key into a message.
 """
 
 import random
@@ -20,7 +20,7 @@ from waylore.providers.optional import require
 if TYPE_CHECKING:
     import httpx
 
-TRANSIENT_STATUS_CODES = frozenset({408, 409, 429})  # and every 5xx
+TRANSIENT_STATUS_CODES = frozenset({408, 409, 429})  # also every 5xx
 MAX_WAIT_SECONDS = 60.0
 _JITTER = random.SystemRandom()
 _CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
@@ -75,18 +75,18 @@ class Endpoint:
         self._client: httpx.Client = self._http.Client(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {}, timeout=timeout
         )
-        weakref.finalize(self, self._client.close)  # a model that settings create is closed by nobody else
+        weakref.finalize(self, self._client.close)  # no other code closes a model that the settings create
         self._url = f"{base_url.rstrip('/')}/{path}"
         self._model, self._key = model, api_key
         self._retries, self._backoff, self._timeout = retries, backoff, timeout
 
     @property
     def url(self) -> str:
-        """The address, without a user name and password that it may contain."""
+        """The address without user name and password."""
         return _CREDENTIALS.sub("", self._url)
 
     def retry(self, call: Callable[[], T]) -> T:
-        """Return the result of `call`, which is called again while it raises `TransientError`."""
+        """Return the result of `call`; call it again while it raises `TransientError`."""
         attempt = 0
         while True:
             check_deadline()

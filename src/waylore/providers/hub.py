@@ -1,4 +1,4 @@
-"""Check that models can be downloaded, before a library tries for a minute.
+"""Check whether models can be downloaded, before a library tries for a minute.
 
 fastembed tries three times, waits 39 seconds in between and prints its own log. One short request shows whether the
 hub can be reached. It downloads nothing.
@@ -42,7 +42,7 @@ def check_hub(model: str, setting: str = "embedding.path") -> None:
 
 @contextmanager
 def mute_logs() -> Iterator[None]:
-    """Keep the logs of fastembed and huggingface_hub off the terminal; their errors are raised anyway."""
+    """Hide the logs of fastembed and huggingface_hub; their errors are raised anyway."""
     from loguru import logger  # noqa: PLC0415 (comes with fastembed)
 
     hub = logging.getLogger("huggingface_hub")

@@ -1,6 +1,6 @@
 """Load the ONNX models of fastembed, embedders and cross-encoders: by name, or from a directory without a network.
 
-A model that is named is downloaded once, into the cache of fastembed. Nothing here calls a model.
+A named model is downloaded once, into the cache of fastembed. Nothing here calls a model.
 """
 
 import os
@@ -16,7 +16,7 @@ from waylore.providers.optional import require
 class ModelKind(NamedTuple):
     """A class of fastembed, and the setting with the directory of its model.
 
-    `is_uniform` says that all its models are run in the same way, so that a directory may have any of them.
+    `is_uniform` if all its models are run in the same way, so a directory may have any of them.
     """
 
     module: str
@@ -71,7 +71,7 @@ def _load_directory(loader: Any, kind: ModelKind, model: str, path: Path) -> Any
     weights = find_weights(path)
     name = _list_names(loader)[0] if kind.is_uniform else model
     loaded = loader(name, threads=1, specific_model_path=str(path), lazy_load=True)
-    # Fastembed expects the file name of its own export; a directory may have another, such as int8.
+    # Fastembed expects the file name of its own export; a directory may have another file, such as int8.
     loaded.model.model_description = replace(loaded.model.model_description, model_file=str(weights.relative_to(path)))
     loaded.model.load_onnx_model()
     return loaded

@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 def map_in_context(pool: ThreadPoolExecutor, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Return the results of a function for all items, in order. After an error no further call is begun."""
+    """Return the results of a function for all items, in order. After an error, start no further call."""
     futures = [pool.submit(copy_context().run, function, item) for item in items]
     try:
         return [future.result() for future in futures]

@@ -1,4 +1,4 @@
-"""Count tokens with tiktoken, as OpenAI's models do. Other models count similarly enough for a budget.
+"""Count tokens with tiktoken, as OpenAI's models do. For a budget, the counts are close enough for other models.
 
 Without tiktoken, `waylore.text.estimate_tokens` estimates. Tiktoken downloads the vocabulary at first use. To
 use it without a network, put the file into a directory under the name that tiktoken gives it (the SHA-1 of its

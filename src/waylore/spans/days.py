@@ -20,12 +20,12 @@ def measure_distance(days: Days, day: date) -> int:
 
 
 def find_weekday(day: date, weekday: int, direction: int) -> date:
-    """Return the nearest such weekday before (-1) or after (1) a day, never the day itself."""
+    """Return the nearest day with a weekday before (-1) or after (1) a day, never the day itself."""
     return day + direction * timedelta((direction * (weekday - day.weekday()) - 1) % 7 + 1)
 
 
 def get_period(today: date, unit: str, step: int) -> Days:
-    """Return the week, weekend, month or year of a day, or one some steps away."""
+    """Return the week, weekend, month or year of a day, moved by some steps."""
     if unit == "month":
         return get_month(today, step)
     if unit == "year":
@@ -35,7 +35,7 @@ def get_period(today: date, unit: str, step: int) -> Days:
 
 
 def get_month(today: date, step: int) -> Days:
-    """Return the month of a day, or one some steps away."""
+    """Return the month of a day, moved by some steps."""
     years, month = divmod(today.month - 1 + step, 12)
     year = today.year + years
     return date(year, month + 1, 1), get_last_day(year, month + 1)

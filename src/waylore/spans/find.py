@@ -1,4 +1,4 @@
-"""Find spans of days in a text. The text is read from left to right, in time in proportion to its length."""
+"""Find spans of days in a text. The text is read from left to right, in linear time."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -9,8 +9,8 @@ from waylore.spans.meanings import MEANINGS, Expression
 from waylore.spans.sentences import Sentences
 
 LANGUAGE = "en"
-_NOON = time(12)  # of a day without a time, so that "an hour ago" is on that day
-_NOTHING = "nothing"  # the meaning of rules for words that look like a time and are none
+_NOON = time(12)  # time of a day without a time, so that "an hour ago" is on that day
+_NOTHING = "nothing"  # meaning of rules for words that look like a time but are not one
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def tells_time(text: str) -> bool:
 
 
 def _resolve(language: Language, rule: TimeRule, match: RuleMatch, sentences: Sentences, said: datetime) -> Days | None:
-    """Return the days that a match means; None if there are no such days."""
+    """Return the days that a match means; None if such days do not exist."""
     if rule.meaning == _NOTHING:
         return None
     values = {"tense": sentences.find_tense(match.start(), match.end())} | language.read_values(rule, match)

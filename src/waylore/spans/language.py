@@ -1,7 +1,7 @@
 """Compile the words and patterns of a language, and match them against a text.
 
-All rules are one regular expression, whose alternatives are tried in their order. A repetition is bounded or cannot
-backtrack, so the time is in proportion to the text.
+All rules are one regular expression, whose alternatives are tried in their order. Each repetition is bounded or cannot
+backtrack, so matching takes linear time.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 _DIGITS = {"year": r"(?:1[89]|20)\d\d", "digits": r"\d\d?"}  # kinds of every language
 _SLOT = re.compile(r"\{([a-z_]\w*)(?:=(\w+))?\}")
 _START, _END = r"(?<!\w)(?<!\w-)(?<!\d[./:])", r"(?!\w|[.,/:-]\d)"
-_TENSES = {"future": 1, "present": 0, "past": -1}  # a verb that fits two patterns has the first of these
+_TENSES = {"future": 1, "present": 0, "past": -1}  # order of precedence for a verb that fits two patterns
 
 _WORD = re.compile(r"\w++")
 _REACH = 7  # words of an expression up to its first word of time
@@ -60,12 +60,12 @@ class Language:
             yield match.start(), _TENSES[str(match.lastgroup)]
 
     def read_values(self, rule: TimeRule, match: RuleMatch) -> dict[str, Any]:
-        """Return the values that a match captures, and those that its rule implies."""
+        """Return the values that a match captures, and the values that its rule implies."""
         captured = ((name, kind, match[group]) for group, (name, kind) in rule.groups.items())
         return {name: self.read_value(kind, words) for name, kind, words in captured if words} | rule.values
 
     def read_value(self, kind: str, words: str) -> Any:
-        """Return the value of words of a kind: that of the table, or the number that they write in digits."""
+        """Return the value of words of a kind: from the table, or the number written in digits."""
         known = self._words.get(kind, {})
         plain = " ".join(words.lower().split())
         return known[plain] if plain in known else int("".join(filter(str.isdecimal, plain)))
@@ -160,7 +160,7 @@ def load_language(code: str) -> Language:
 
 
 def fold_apostrophes(text: str) -> str:
-    """Return a text of the same length with one kind of apostrophe, which is that of the tables."""
+    """Return a text of the same length with one kind of apostrophe, as used in the tables."""
     return text.replace("'", "’")
 
 

@@ -1,4 +1,4 @@
-"""Compute the days that an expression means. The module knows no language: it gets numbers, not words."""
+"""Compute the days that an expression means. The module is independent of languages: its input is numbers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from waylore.spans.days import (
 
 _WEEK = timedelta(weeks=1)
 _DAY = timedelta(days=1)
-_YEARS_AROUND = 8  # years before and after in which a day without a year is searched; 29 February is rare
+_YEARS_AROUND = 8  # a day without a year is searched in this many years before and after; 29 February is rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,15 @@ class Expression:
     weekday2: int = 0
     season: tuple[int, int] | None = None  # months
     holiday: tuple[int, int, int, int] | None = None  # month and day, twice
-    number: int | tuple[int, int] = 1  # how many units, or the least and the most
-    unit: tuple[str, int] = ("day", 1)  # a unit and how many of them
+    number: int | tuple[int, int] = 1  # number of units, or the minimum and the maximum
+    unit: tuple[str, int] = ("day", 1)  # a unit and its number
     sign: int = 1  # 1 for times ahead, -1 for times ago
     step: int | None = None  # -1 last, 0 this, 1 next
     year_step: int | None = None  # the same for the year of a date: "3 May last year"
     offset: int = 0  # days from today
     ordinal: int = 1  # -1 for the last
     part: str = ""
-    clip: int = 0  # -1 for the days until today, 1 for those from today
+    clip: int = 0  # -1 for the days until today, 1 for the days from today
 
     @property
     def today(self) -> date:
@@ -53,7 +53,7 @@ class Expression:
 
     @property
     def amounts(self) -> tuple[int, int]:
-        """The least and the most units."""
+        """The minimum and the maximum number of units."""
         least, most = (self.number, self.number) if isinstance(self.number, int) else self.number
         return least * self.unit[1], most * self.unit[1]
 
@@ -143,7 +143,7 @@ def _list_months(expression: Expression) -> Iterator[Days]:
 
 
 def _list_years(expression: Expression) -> Iterator[Days]:
-    """Yield the days that are meant in each of the years around."""
+    """Yield the days of an expression in each of the years around."""
     for year in range(expression.today.year - _YEARS_AROUND, expression.today.year + _YEARS_AROUND + 1):
         try:
             yield _place_in_year(expression, year)
@@ -166,7 +166,7 @@ def _place_in_year(expression: Expression, year: int) -> Days:
 
 
 def _choose(candidates: Iterable[Days], expression: Expression) -> Days:
-    """Return the candidate that "last", "this" or "next" mean, or else the tense, or else the nearest."""
+    """Return the candidate that "last", "this" or "next" selects, or else the tense, or else the nearest one."""
     spans, today = list(candidates), expression.today
     if expression.step == -1:
         chosen = [days for days in spans if days[1] < today][-1:]
@@ -191,7 +191,7 @@ def _read_offset(expression: Expression) -> Days:
 
 
 def _read_distance(expression: Expression) -> Days:
-    """Return the days that lie a number of units away, as exact as the unit. One week away is a day."""
+    """Return the days at a distance of some units, as exact as the unit. One week away is a single day."""
     ends = [_move(expression, expression.sign * amount) for amount in expression.amounts]
     return min(ends)[0], max(ends)[1]
 
@@ -222,7 +222,7 @@ def _read_anniversary(expression: Expression) -> Days:
 
 
 def _shift_today(expression: Expression) -> date:
-    """Return the same day some units away, or the last day of its month if that is shorter."""
+    """Return the same day moved by some units, or the last day of the month if the month is shorter."""
     unit, amount = expression.unit[0], expression.sign * expression.amounts[1]
     if unit in {"day", "week"}:
         return expression.today + timedelta(**{f"{unit}s": amount})

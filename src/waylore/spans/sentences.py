@@ -1,4 +1,4 @@
-"""Decide the tense of an expression and whether its sentence asks something."""
+"""Decide the tense of an expression, and whether its sentence is a question."""
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
@@ -6,7 +6,7 @@ from re import Pattern
 
 from waylore.spans.language import Language
 
-_TAIL = 8  # characters at the end of a sentence in which a question mark is searched
+_TAIL = 8  # a question mark is searched in this many characters at the end of a sentence
 
 
 class Sentences:
@@ -18,8 +18,8 @@ class Sentences:
     def find_tense(self, start: int, end: int) -> int:
         """Return the tense at an expression: -1 past, 0 present or unknown, 1 future.
 
-        The verb before the expression decides, or the one after it if the clause has none before. Verbs of other
-        clauses of the sentence count if the clause has none.
+        The verb before the expression decides, or without it the verb after it. If the clause has no verb, verbs of
+        other clauses of the sentence decide.
         """
         places, tenses = self._verbs
         after = bisect_left(places, end)
@@ -29,7 +29,7 @@ class Sentences:
         return tenses[near[0]] if near else 0
 
     def is_question(self, place: int) -> bool:
-        """Return whether the sentence at a place asks something."""
+        """Return whether the sentence at a place is a question."""
         number = bisect_right(self._sentences, place, hi=len(self._sentences) - 1)
         first, last = self._sentences[number - 1 : number + 1]
         is_marked = self._text[max(first, last - _TAIL) : last].rstrip().endswith("?")

@@ -18,7 +18,7 @@ LIVES = "lives in"
 
 
 def move(place: str, at: str, *, user: str = "") -> IndexedDocument:
-    """Return what Ann said on a day about where she lives."""
+    """Return what Ann said on a day about her home."""
     return say(f"I live in {place}.", NewFact("Ann", LIVES, place), user=user, at=at)
 
 

@@ -15,7 +15,7 @@ from waylore.types.author import OWNER
 
 
 class AuditTests(StoreFixtures):
-    """What was changed, by whom, and how the log shows it."""
+    """The changes and their authors in the log."""
 
     def test_each_change_has_an_entry(self, store: Store) -> None:
         mine, public = note("Mine.", "red", uri="mine.md"), note("Public.")
@@ -37,7 +37,7 @@ class AuditTests(StoreFixtures):
         assert [entry.number for entry in store.audit(after=-99)] == [1, 2, 3, 4]
 
     def test_each_change_of_labels_is_apart(self, store: Store) -> None:
-        """Two documents that swap their labels have the same labels together, before and after."""
+        """If two documents swap their labels, their labels together are the same before and after."""
         uris = ("a.md", "b.md", "c.md", "d.md")
         labels: dict[str, tuple[str, ...]] = {"a.md": ("red",), "b.md": ("blue",), "c.md": ("red",), "d.md": ()}
         store.write([note("First.", *labels[uri], uri=uri) for uri in uris], author=OWNER, model=MODEL)
@@ -88,7 +88,7 @@ class AuditTests(StoreFixtures):
         entries = store.audit()
         assert [entry.number for entry in entries] == [entry.number for entry in other.audit()] == [1, 2, 3, 4]
         assert find_break(entries) is None
-        assert find_break(entries[2:]) is None  # old ones may be deleted
+        assert find_break(entries[2:]) is None  # old entries may be deleted
         assert find_break(entries[:1] + entries[2:]) == entries[2]
         assert find_break([entries[0], replace(entries[1], author="other"), *entries[2:]]) is not None
         other.close()

@@ -1,4 +1,4 @@
-"""Test the check for writes: what an author may add, replace and forget. It holds inside the transaction of a write."""
+"""Test the rights of an author to add, replace and forget. They are checked inside the transaction of a write."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +75,7 @@ class AuthorTests(StoreFixtures):
         assert list(store.export()) == []
 
     def test_labels_are_read_inside_the_transaction(self, store: Store, open_store: OpenStore) -> None:
-        """A handle that has read a document must notice that another one has changed its labels since."""
+        """A handle that has read a document must notice that another handle has changed its labels since."""
         other = open_store("default")
         store.write([note("Mine.", "red")], author=RED, model=MODEL)
         assert store.digests([note("Mine.").document.id])

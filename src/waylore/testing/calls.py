@@ -1,6 +1,6 @@
-"""Check that odd calls of `Waylore` have the same result on every store: the engine refuses them before the store.
+"""Check that invalid calls of `Waylore` have the same result on every store: the engine refuses them.
 
-So a store need not check texts, limits and names. The methods of a store are not called with such values here.
+So a store need not check texts, limits and names. Its methods are never called with invalid values.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from waylore.testing.world import EMBEDDER, StoreFixtures
 
 
 class CallTests(StoreFixtures):
-    """Odd calls are refused, with the same error on every store, and write nothing."""
+    """Invalid calls are refused, with the same error on every store, and write nothing."""
 
     def test_text_with_nul_is_refused(self, world: Store) -> None:
         """PostgreSQL stores no NUL character."""

@@ -61,7 +61,7 @@ class CollectionTests(StoreFixtures):
         again.close()
 
     def test_all_documents_are_listed_by_id(self, store: Store) -> None:
-        """Those of each user and label, expired ones too."""
+        """Documents of every user and label are listed, expired ones too."""
         first, *others = (page(f"Note {n}.", labels=["red"] if n % 2 else ()) for n in range(4))
         owned = replace(first, document=replace(first.document, user="mara", expires=day("2020-01-01")))
         store.write([owned, *others], author=OWNER, model=MODEL)
@@ -76,7 +76,7 @@ class CollectionTests(StoreFixtures):
         assert store.digests([old.document.id]) == {old.document.id: old.digest}
 
     def test_changed_document_is_not_forgotten(self, store: Store) -> None:
-        """If a digest is given, it must be that of the stored document."""
+        """If a digest is given, it must be the digest of the stored document."""
         old, new = page("Old.", uri="one.md"), page("New.", uri="one.md")
         store.write([new], author=OWNER, model=MODEL)
         id_ = new.document.id
@@ -166,7 +166,7 @@ class CollectionTests(StoreFixtures):
         world.set_weights(weights, author=OWNER)
         after = world.statistics()
         assert after.weights == weights
-        assert after.version > before.version  # answers with the weights before are not cached any more
+        assert after.version > before.version  # answers with the old weights are no longer cached
         world.write([page("One more page.")], author=OWNER, model=MODEL)
         assert world.statistics().weights == weights
         stage_other_model(world, limit=99, rounds=99)

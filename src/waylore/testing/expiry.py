@@ -1,4 +1,4 @@
-"""Test expiry: from its time on, no read with a time shows a document; before it, and in exports, all do."""
+"""Test expiry: from then on, no read with a time shows the document; earlier reads and exports show it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ class ExpiryTests(StoreFixtures):
 
     @pytest.fixture
     def expiring(self, store: Store) -> Store:
-        """Write three documents, of which one expires at noon."""
+        """Write three documents; one of them expires at noon."""
         store.write([KING, QUEEN, expire(SECRET)], author=OWNER, model=MODEL)
         return store
 

@@ -102,7 +102,7 @@ class FilterTests(StoreFixtures):
             assert not {s.id for s in near} & {entity_id(f"corn {i}") for i in range(200)}
 
     def test_counts_and_scores_are_of_visible_documents(self, store: Store, open_store: OpenStore) -> None:
-        """Documents that a caller may not see change no score and no count, whether they are stored or not."""
+        """Documents that a caller may not see change neither scores nor counts."""
         mill, corn = entity_id("Mill"), entity_id("Corn")
         fact = NewFact("Mill", "grinds", "Corn")
         public = [page("The mill grinds corn.", fact), page("A river, a mill and another mill.")]

@@ -137,7 +137,7 @@ class ScopeTests(StoreFixtures):
         copy.close()
 
     def test_other_users_change_no_score(self, store: Store, open_store: OpenStore) -> None:
-        """What other users have changes no score and no count, whether it is stored or not."""
+        """Documents of other users change neither scores nor counts."""
         alone = open_store("alone")
         alone.write([ANN, LATER, OPEN], author=OWNER, model=MODEL)
         others = [say(f"peanuts in Bergen {n} " + "legumes " * n, ALLERGY, user=f"user {n}") for n in range(5)]

@@ -1,6 +1,6 @@
-"""Put off loading a model until a text is embedded.
+"""Load a model only when a text is embedded.
 
-A command that adds a folder often finds nothing new, and then it needs only the name of the model. It knows no
+A command that adds a folder often finds nothing new, and then needs only the name of the model. The module knows no
 library of models: the caller passes the name and a function that loads the embedder.
 """
 
@@ -12,7 +12,7 @@ from waylore.types.knowledge import Vector
 
 
 class DeferredEmbedder:
-    """An embedder that `load` makes when a text is embedded or the dimension is read, once for all threads."""
+    """An embedder that `load` creates when a text is embedded or the dimension is read, once for all threads."""
 
     def __init__(self, name: str, load: Callable[[], Embedder]) -> None:
         self._name = name
@@ -22,7 +22,7 @@ class DeferredEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's name, which must be the name that the loaded embedder has."""
+        """The model's name, the same as the name of the loaded embedder."""
         return self._name
 
     @property

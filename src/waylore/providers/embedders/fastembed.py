@@ -1,8 +1,8 @@
 """Embed locally with fastembed: ONNX on the CPU, no torch, BAAI/bge-small-en-v1.5 by default.
 
-Fastembed pools and normalises as each model requires. This module adds the prefix that BGE needs before a
-question, and a name that changes with the weights. It does not choose a model for your language and does not split
-long texts: a model reads about the first 512 tokens and ignores the rest.
+Fastembed pools and normalises as each model requires. This module adds the prefix that BGE needs before a question, and
+a name that changes with the weights. It neither chooses a model for your language nor splits long texts: a model reads
+about the first 512 tokens and ignores the rest.
 """
 
 import os
@@ -30,10 +30,10 @@ _ENGLISH_BGE = re.compile(r"BAAI/bge-\w+-en\b", re.IGNORECASE)
 class FastEmbedder:
     """A fastembed model, downloaded by name or loaded from the directory `path` without a network.
 
-    Each text is embedded by itself. An int8 model scales its numbers by the batch, so a vector would change by up to
-    0.03 with the other texts of its batch. Batches of equal length save 0 to 5 % of the time to embed a page.
-    `threads` is the number of texts that are embedded at the same time, each on one core; the default is the number of
-    cores. (Two cores on one text take as long as one core, and spin.)
+    Each text is embedded alone. An int8 model scales its numbers by the batch, so the other texts of a batch would
+    change a vector by up to 0.03. Batches of equal length save 0 to 5 % of the time to embed a page. `threads` is the
+    number of texts that are embedded at the same time, each on one core; the default is the number of cores. (Two cores
+    on one text take as long as one core, and spin.)
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class FastEmbedder:
         return self._unit(self._model.query_embed(self._question + text)).ravel()
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit row for each question. Each is embedded by itself: in a batch its vector would differ."""
+        """Return one unit row for each question. Each is embedded alone, because its vector would differ in a batch."""
         return np.stack(list(map_in_context(self._pool, self.embed_query, texts)))
 
     def _rows(self, texts: list[str]) -> list[Vector]:

@@ -1,6 +1,6 @@
 """Normalise vectors and name models by their weights, for every embedder.
 
-It embeds nothing; the embedders beside it call it.
+The module embeds nothing.
 """
 
 import hashlib

@@ -1,12 +1,11 @@
 """Turn a model's answer about a passage into entities and facts.
 
-An answer of the wrong shape raises `MalformedAnswer`, with an error that the model can be shown. In an answer
-of the right shape, each entity and fact is judged alone: invalid ones are dropped and the others stay. This
-also holds for an answer that was cut off (small models repeat themselves until they are). Models invent, so
-names and aliases must occur in the passage or its titles. A fact whose subject does not occur is dropped. An
-object that does not occur becomes a plain value, joins nothing, and halves the confidence. If it is in another
-script than the passage, it is a translation, and its fact is dropped. This module calls no model and does not
-know what is true.
+An answer of the wrong shape raises `MalformedAnswer`, with an error to show to the model. In an answer of the right
+shape, each entity and fact is judged alone: invalid ones are dropped and the others stay. This also applies to an
+answer that was cut off (small models repeat themselves until the limit). Models invent, so names and aliases must occur
+in the passage or its titles. A fact whose subject does not occur is dropped. An object that does not occur becomes a
+plain value, connects nothing, and halves the confidence. If it is in another script than the passage, it is a
+translation, and its fact is dropped. This module calls no model and does not check the truth of facts.
 """
 
 import json
@@ -27,8 +26,8 @@ from waylore.types.knowledge import NewFact, Passage
 
 MAX_NAME_CHARACTERS = 120
 UNSEEN_OBJECT_CONFIDENCE = 0.5  # factor for a fact whose object is not in the passage
-MAX_REPAIR_POSITIONS = 4  # positions at which a truncated answer is tried to be closed
-MIN_SCRIPT_SHARE = 0.2  # of the letters, so that a text counts as written in a script
+MAX_REPAIR_POSITIONS = 4  # positions at which closing a truncated answer is tried
+MIN_SCRIPT_SHARE = 0.2  # minimum share of the letters of a text that is written in a script
 PRONOUNS = frozenset("he she it they we you him her them us this that these those who which".split())
 INVALID, INVENTED, TRANSLATED, TOO_MANY = "invalid", "not in the passage", "translated", "too many"
 
@@ -38,7 +37,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?![\d-])")
 
 
 class MalformedAnswer(Exception):
-    """The answer has the wrong shape; the message tells the model what is wrong."""
+    """The answer has the wrong shape; the message describes the error for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class ModelAnswer:
 
 @dataclass(slots=True)
 class _EntityNames:
-    """The names of entities in an answer: the name by any other name, with type, description and aliases."""
+    """The entities of an answer: the chosen name for each spelling, with type, description and aliases."""
 
     by_any: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
@@ -59,7 +58,7 @@ class _EntityNames:
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def resolve(self, written: str) -> str:
-        """Return the name of the entity that is written this way."""
+        """Return the name of the entity with this spelling."""
         name = _ARTICLE.sub("", written)
         return self.by_any.get(normalise(written)) or self.by_any.get(normalise(name), name)
 
@@ -81,7 +80,7 @@ def parse_answer(content: str) -> ModelAnswer:
 
 
 def _decode_object(text: str) -> dict[str, Any]:
-    """Return the JSON object at the start of a text. If it was cut off in the facts, return the whole ones."""
+    """Return the JSON object at the start of a text. If it was cut off in the facts, return the complete facts."""
     try:
         return dict(json.JSONDecoder().raw_decode(text)[0])
     except (ValueError, RecursionError) as error:
@@ -94,7 +93,7 @@ def _decode_object(text: str) -> dict[str, Any]:
 
 
 def build_extraction(answer: ModelAnswer, passage: Passage) -> tuple[Extraction, Counter[str]]:
-    """Return the facts and names of a passage by an answer, and the number of dropped facts by reason."""
+    """Return the facts and names of a passage from an answer, and the number of dropped facts by reason."""
     text = _PassageText(passage)
     known = _collect_names(answer.entities, text)
     facts: dict[tuple[str, ...], NewFact] = {}
@@ -196,7 +195,7 @@ def _build_fact(fact: Mapping[str, Any], known: _EntityNames, text: _PassageText
 
 
 def _find_objection(subject: str, object_: str, text: _PassageText) -> str:
-    """Return why two ends cannot be those of a fact of this passage, or an empty text if they can."""
+    """Return the reason why two names cannot be the ends of a fact of this passage; empty if they can."""
     if any(end.lower() in PRONOUNS and not end.isupper() for end in (subject, object_)):
         return INVALID
     if normalise(subject) == normalise(object_):

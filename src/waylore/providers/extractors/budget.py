@@ -34,7 +34,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum to spend, in tokens of both kinds, in money, or both; `None` is no limit.
+    """The maximum to spend, in tokens of both kinds, in money, or both; `None` means no limit.
 
     Prices are for a million tokens, in the currency of `money`.
     """
@@ -68,7 +68,7 @@ UNLIMITED = Budget()
 class Estimate:
     """The maximum cost of calls about some passages, unless an answer has to be repaired.
 
-    A repair is another call that shows the model its answer. It may cost as much again, plus the answer.
+    A repair is a second call that shows the model its answer. It may cost the same again, plus the answer.
     """
 
     passages: int
@@ -93,8 +93,8 @@ class Estimate:
 class Report:
     """The results of calls: passages by how they were read, and the cost.
 
-    `fallbacks` counts passages that were read without the model, by reason; `dropped` counts facts of answers
-    that were not used, by reason.
+    `fallbacks` counts passages that were read without the model, `dropped` counts unused facts of answers, both by
+    reason.
     """
 
     passages: int = 0
@@ -137,7 +137,7 @@ class Ledger:
     def reserve(self, maximum: Tokens) -> bool:
         """Reserve the maximum cost of a call. Return False if the budget has no room for it.
 
-        Other calls may not need all that they have reserved, so this waits for them before it returns False.
+        Other calls may not need their whole reservation, so this waits for them before it returns False.
         """
         with self._changed:
             while self._budget.covers(self._spent + maximum):
@@ -148,14 +148,14 @@ class Ledger:
             return False
 
     def settle(self, reserved: Tokens, spent: Tokens) -> None:
-        """Release what a call had reserved, and record what it cost."""
+        """Release the reservation of a call, and record its cost."""
         with self._changed:
             self._reserved -= reserved
             self._spent += spent
             self._changed.notify_all()
 
     def count(self, event: str, reason: str = "", number: int = 1) -> int:
-        """Count an event and return how often it has happened."""
+        """Count an event and return the count."""
         with self._changed:
             self._counts[event, reason] += number
             return self._counts[event, reason]

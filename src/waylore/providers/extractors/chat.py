@@ -1,8 +1,8 @@
 """Send chat requests to a language model within a budget: reserve before sending, settle after the answer.
 
-Requests ask for JSON by a schema. If a server rejects the schema, they ask for any JSON object, then for plain
-text, and this is remembered. A request without a complete answer counts at its maximum cost. This module
-neither writes prompts nor judges answers, and stores nothing.
+Requests ask for JSON with a schema. If a server rejects the schema, later requests ask for any JSON object, then for
+plain text. A request without a complete answer counts at its maximum cost. This module neither writes prompts nor
+judges answers, and stores nothing.
 """
 
 import json
@@ -48,7 +48,7 @@ class Dialect:
     is_cold: bool = True
 
     def simplify(self, detail: str) -> "Dialect | None":
-        """Return what to try after a rejection with this detail, or None if there is nothing simpler."""
+        """Return the dialect to try after a rejection with this detail, or None if there is no simpler one."""
         if "max_completion_tokens" in detail and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
         if "temperature" in detail and self.is_cold:
@@ -71,7 +71,7 @@ class Chat:
         count: CountTokens,
     ) -> None:
         self._endpoint, self._ledger = endpoint, ledger
-        self._count = lru_cache(maxsize=16)(count)  # instructions are the same in every request
+        self._count = lru_cache(maxsize=16)(count)  # the instructions are the same in every request
         self._model, self._schema, self._max_tokens, self._options = model, schema, max_tokens, options
         self._schema_tokens = count(json.dumps(schema))
         self._dialect = Dialect()

@@ -1,11 +1,11 @@
 """Extract entities and facts with a language model, from any server that speaks OpenAI's chat protocol.
 
-There is one call for each passage (`waylore.providers.extractors.prompt`). An answer of the wrong shape is
-shown to the model once, with its error. If the second answer is wrong too, if the budget has no room, or if no
-answer comes, `fallback` reads the passage without the model. Every such passage is counted by reason and
-logged. Declarations in links, front matter and source code are extracted as without a model. Answers are cached
-on disk (`waylore.providers.disk_cache`) as the model wrote them, usable or not, so a second run makes no calls.
-This module does not resolve names across passages.
+There is one call for each passage (`waylore.providers.extractors.prompt`). An answer of the wrong shape is shown to the
+model once, with its error. If the second answer is wrong too, if the budget has no room, or if no answer comes,
+`fallback` reads the passage without the model. Every such passage is counted by reason and logged. Declarations in
+links, front matter and source code are extracted by rules. Answers are cached on disk (`waylore.providers.disk_cache`)
+as the model wrote them, even unusable ones, so a second run makes no calls. This module does not resolve names across
+passages.
 """
 
 import logging
@@ -34,21 +34,21 @@ log = logging.getLogger(__name__)
 MAX_ANSWER_TOKENS = 2_048
 KEYS_PER_READ = 500  # cached answers that an estimate reads at once
 RESERVED_OPTIONS = frozenset("model messages max_tokens max_completion_tokens n stream".split())
-MAX_UNANSWERED_PASSAGES = 5  # in a row, before the extractor stops
+MAX_UNANSWERED_PASSAGES = 5  # consecutive passages without an answer before the extractor stops
 PERMANENT_STATUS_CODES = frozenset({401, 404})  # the server would reject every passage
 MALFORMED, NO_BUDGET, NO_ANSWER = "malformed answer", "budget used up", "no answer"
 
 
 class _FallBack(Exception):
-    """A passage cannot be read with the model; the message is the reason that is counted."""
+    """A passage cannot be read with the model; the message is the counted reason."""
 
 
 class LLMExtractor:
     """A model behind `{base_url}/chat/completions`; close it, or use it in a `with` block.
 
-    At most `concurrency` calls run at a time, for any number of threads. `cache` is a directory for answers;
-    without one they are cached in memory. `options` are added to every request, such as `{"reasoning_effort":
-    "low"}`. `count` counts tokens for the budget; it should rather count too many than too few.
+    At most `concurrency` calls run at a time, for any number of threads. `cache` is a directory for answers; without
+    one they are cached in memory. `options` are added to every request, such as `{"reasoning_effort": "low"}`. `count`
+    counts tokens for the budget; it may count too many, but not too few.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LLMExtractor:
 
     @property
     def concurrency(self) -> int:
-        """The number of documents at a time: as many as calls, as a document may have one passage."""
+        """The number of documents at a time, equal to the number of calls, because a document may have one passage."""
         return self._concurrency
 
     @property
@@ -156,7 +156,7 @@ class LLMExtractor:
         self.close()
 
     def _read(self, passage: Passage) -> Extraction | None:
-        """Return the facts and names of a passage by the model's answer, or None if no answer is usable."""
+        """Return the facts and names of a passage from the model's answer, or None if no answer is usable."""
         self._ledger.count("passages")
         if not passage.text.strip():
             return Extraction()
@@ -182,7 +182,7 @@ class LLMExtractor:
         log.log(level, "%s is read by %s: %s (%s)", where, self._fallback.name, reason, cause)
 
     def _get_answer(self, passage: Passage) -> answers.ModelAnswer:
-        """Return the cached answer, else the model's, else its repaired one, and cache it as it was written."""
+        """Return the cached answer, else the model's answer, else its repaired answer, and cache the original text."""
         key = self._make_key(passage)
         if cached := self._cache.read([key]):
             self._ledger.count("from_cache")
@@ -246,7 +246,7 @@ def _parse_usable(content: str) -> answers.ModelAnswer:
 
 
 def _add_declared(extraction: Extraction, document: Document, passage: Passage) -> Extraction:
-    """Add the declarations of a passage to the model's answer. The model's types of names win."""
+    """Add the declarations of a passage to the model's answer. The model's types of names take precedence."""
     declared = extract_structure(document, passage)
     types = {name: type_ for name, type_ in extraction.names.items() if type_}
     names = {**extraction.names, **declared.names, **types}

@@ -1,8 +1,7 @@
-"""The prompt that asks a model for the entities and facts of a passage, and the shape of its answer.
+"""The prompt that asks a model for the entities and facts of a passage, and the schema of its answer.
 
-Change VERSION with every word here: answers are cached under it, and a test compares both. This module sends
-nothing and reads no answers (see `waylore.providers.extractors.llm` and
-`waylore.providers.extractors.answers`).
+Change VERSION with every change of a word: answers are cached under it, and a test compares both. This module sends
+nothing and reads no answers (see `waylore.providers.extractors.llm` and `waylore.providers.extractors.answers`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +44,7 @@ This answer cannot be used: {error}
 Answer again: the whole JSON object as described, and nothing else.
 """
 
-MAX_SHOWN_CHARACTERS = 4_000  # of an answer, in the request to repair it
+MAX_SHOWN_CHARACTERS = 4_000  # characters of an answer in the request to repair it
 
 
 def _make_object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Extract names with spaCy and facts from them by the same rules as without it.
+"""Extract names with spaCy, and facts about them by the same rules as without spaCy.
 
-Names are spaCy's entities and its chunks of proper nouns. Either alone misses much: entities miss titles such
-as *Inception*, chunks miss names inside longer ones. Declarations in links, front matter and source code are
-extracted as without spaCy. Numbers and dates are not names, because they connect too much. This module does not
-use spaCy's grammar for facts, and supports only the language of its model.
+Names are spaCy's entities and its chunks of proper nouns. Each alone misses many: entities miss titles such as
+*Inception*, chunks miss names inside longer ones. Declarations in links, front matter and source code are extracted by
+rules. Numbers and dates are not names, because they connect too much. This module does not use spaCy's grammar for
+facts, and supports only the language of its model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class SpacyExtractor:
 
     @property
     def concurrency(self) -> int:
-        """One document at a time, because Python would not process two any faster."""
+        """One document at a time, because two would not be faster in Python."""
         return 1
 
     def extract(self, document: Document, passages: Sequence[Passage]) -> Sequence[Extraction]:
@@ -79,7 +79,7 @@ def _list_names(sentence: Any) -> Iterable[tuple[str, str]]:
 
 
 def _find_proper_span(chunk: Any) -> tuple[int, int] | None:
-    """Return the span from the first to the last proper noun of a chunk, or None if it has none."""
+    """Return the span from the first to the last proper noun of a chunk; None without a proper noun."""
     proper = [token.i for token in chunk if token.pos_ == "PROPN"]
     return (proper[0], proper[-1] + 1) if proper else None
 

@@ -1,6 +1,6 @@
 """Rerank by a server: Cohere, Jina, vLLM, llama.cpp, Infinity, Text Embeddings Inference and others.
 
-They answer `POST {base_url}/rerank` with the place and the score of each document. Text Embeddings Inference calls the
+They answer `POST {base_url}/rerank` with the index and the score of each document. Text Embeddings Inference calls the
 documents `texts` and answers with a plain list; it is recognised by its answer. Transient failures are retried as in
 `providers.endpoint`.
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class EndpointReranker:
     """A model behind `{base_url}/rerank`; close it, or use it in a `with` block. Threads may share it.
 
-    A search waits for it, and does without it if it fails: so `timeout`, in seconds, and `retries`, the number of
-    attempts after the first, are lower than those of an embedder. `backoff` is the longest delay before the first
+    A search waits for the reranker, and continues without it if it fails. So `timeout`, in seconds, and `retries`, the
+    number of attempts after the first, are lower than for an embedder. `backoff` is the longest delay before the first
     retry, in seconds.
     """
 
@@ -94,7 +94,7 @@ class EndpointReranker:
         return self._post(query, texts)
 
     def _parse_scores(self, response: "httpx.Response") -> dict[int, float]:
-        """Return the score of each document by its place. Servers list them as `results`, as `data` or alone."""
+        """Return the score of each document by its index. Servers return a list, or put it into `results` or `data`."""
         try:
             content: Any = response.json()
             results = content if isinstance(content, list) else content.get("results") or content["data"]

@@ -24,9 +24,9 @@ from waylore.providers.threads import map_in_context
 class FastReranker:
     """A cross-encoder, downloaded by name or loaded from the directory `path` without a network; threads may share it.
 
-    A directory may have any cross-encoder that was exported to ONNX; then `model` only names it in messages. One text
-    at a time is scored by each of `threads`, by default as many as there are cores: then the score of a passage does
-    not depend on the others, as it does with an int8 model. Raise `batch_size` on a GPU.
+    A directory may have any cross-encoder that was exported to ONNX; then `model` is only its name in messages. Each of
+    `threads`, by default one per core, scores one text at a time, because with an int8 model the score of a passage
+    depends on the others of its batch. Raise `batch_size` on a GPU.
     """
 
     def __init__(

@@ -9,12 +9,12 @@
 
 A folder is indexed as `waylore add` does it; `docs/how-to/evaluate.md` describes its questions. A set is indexed from
 its own triples and, with `--read-by`, also from its text alone. `--vectors` and `--folder` store vectors and indexed
-folders and sets for the next run; `--store` stores them on a server or in cells instead. `--sample` limits the
-number of questions of a set, `--json` writes figures and rankings, and `--beside` compares with the JSON of other runs.
-`--fusions weighted anchored` compares hybrid search with each of these fusions in one run. `--conversations` prints
-one table of LoCoMo and LongMemEval. `--folders DIR --sets` asks for sets ("what depends on …") instead of passages, and
-prints how complete the answers of `related` are; `--write` writes these questions. `--context` measures how much of the
-answers is in the text that `context` returns, by budget.
+folders and sets for the next run; `--store` stores them on a server or in cells instead. `--sample` limits the number
+of questions of a set, `--json` writes figures and rankings, and `--beside` compares with the JSON of other runs.
+`--fusions weighted anchored` compares hybrid search with each of these fusions in one run. `--conversations` prints one
+table of LoCoMo and LongMemEval. `--folders DIR --sets` asks for sets ("what depends on …") instead of passages, and
+prints how complete the answers of `related` are; `--write` writes these questions. `--context` measures the share of
+answers in the text that `context` returns, by budget.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from waylore.recipes import AUTO, RECIPES
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are those of every other call."""
+    """A parser that raises Waylore's errors."""
 
     def error(self, message: str) -> NoReturn:
         """Raise an error that names the help."""
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the evaluation that the command line describes. Return 0, or print the reason and return its exit code."""
+    """Run the evaluation of the command line. Return 0, or print the error and return its exit code."""
     try:
         run(arguments)
     except WayloreError as error:
@@ -60,7 +60,7 @@ def run(
     prog: str = "python -m waylore.evaluation",
     create_default: Callable[[], Embedder | None] = lambda: load_embedder(None, None),
 ) -> None:
-    """Run the evaluation that the command line describes.
+    """Run the evaluation of the command line.
 
     `create_default` creates the embedder for a folder if the command line names none.
     """
@@ -125,12 +125,12 @@ def create_parser(prog: str) -> Parser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="File for figures and rankings")
     add_embedder_options(parser)
-    parser.set_defaults(embedder=None)  # fastembed; for FOLDER, the embedder of the settings
+    parser.set_defaults(embedder=None)  # means fastembed; for FOLDER, the embedder of the settings
     return parser
 
 
 def _add_folder_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", type=Path, metavar="FOLDER", help="Folder of files to measure")
+    parser.add_argument("path", nargs="?", type=Path, metavar="FOLDER", help="Folder of files to measure on")
     parser.add_argument(
         "--questions", type=Path, metavar="FILE", help="Your questions about FOLDER; without them, some are made"
     )

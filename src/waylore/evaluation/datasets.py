@@ -19,7 +19,7 @@ from waylore.text import normalise, strip_parentheses
 from waylore.types.identity import document_id, entity_id, fact_id, passage_id
 from waylore.types.knowledge import Document, Entity, Fact, IndexedDocument, Mention, Passage
 
-DRAWN_SEED = 7  # of the pages of a limited set
+DRAWN_SEED = 7  # random seed for the pages of a limited set
 T = TypeVar("T")
 
 
@@ -45,7 +45,7 @@ class Dataset:
 
 
 def read_dataset(folder: Path, *, sample: int | None = None) -> Dataset:
-    """Read a set. `sample` takes that many of its questions, evenly spread, and all of its pages."""
+    """Read a set. `sample` is the number of questions, evenly spread; all pages are read."""
     if not (folder / "corpus.jsonl.gz").exists():
         raise ConfigError(f"{folder} has no corpus.jsonl.gz; pass the folder of one set")
     triples = {row["passage_id"]: row for row in read_rows(folder / "triples.jsonl.gz")}
@@ -61,7 +61,7 @@ def spread(items: Sequence[T], limit: int | None) -> Iterator[T]:
 
 
 def limit_pages(dataset: Dataset, limit: int) -> Dataset:
-    """Return the set with so many pages: all that its questions need, and others at random."""
+    """Return the set with a number of pages: all that its questions need, and others at random."""
     gold = {page for question in dataset.questions for page in question.gold}
     others = [page.document.uri for page in dataset.pages if page.document.uri not in gold]
     Random(DRAWN_SEED).shuffle(others)  # noqa: S311  # nosec B311 (a sample, not a secret)

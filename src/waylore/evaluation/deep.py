@@ -3,10 +3,10 @@
     python -m waylore.evaluation.deep --data SETS --sets musique-train100 hotpotqa-train100 --model WEIGHTS \\
         --vectors CACHE --write src/waylore/chain_weights.json
 
-Run `waylore.evaluation.fit` first. A question is judged by weights that were fitted without it, because those of the
-package know the answers. A pair of a candidate and an entity is right if the candidate is gold and the rewrite finds
-another gold passage that mentions the entity among the first five, and not lower than the question does. Clauses of a
-question are not asked: they added nothing.
+Run `waylore.evaluation.fit` first. A question is judged by weights that were fitted without it, because the package's
+weights were fitted on the answers. A pair of a candidate and an entity is right if the candidate is gold and the
+rewrite finds another gold passage that mentions the entity among the first five, at the same or a better rank than the
+question. Single clauses of a question are not asked, because they added nothing.
 """
 
 import argparse
@@ -48,13 +48,13 @@ from waylore.store.reads import Reads, run_stage
 from waylore.types.search import Query, Ranking
 
 FOLDS = 5
-FIRST = 5  # places among which a rewrite must find another gold passage
-DEPTH = 100  # places of the question's own ranking that are compared
+FIRST = 5  # a rewrite must find another gold passage among this many
+DEPTH = 100  # this many places of the question's own ranking are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of features, and which of them are right."""
+    """Rows of features, and whether each is right."""
 
     columns: Columns
     is_gold: Labels
@@ -63,7 +63,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A training question after the second judgement: the pairs to choose from, and which of them are right."""
+    """A training question after the second judgement: the pairs to choose from, and whether each is right."""
 
     query: GraphQuery
     walk: ChainWalk
@@ -109,7 +109,7 @@ def _ask(store: Store, embedder: Embedder, question: EvaluationQuestion, ids: di
 
 
 def _leads_on(embedder: Embedder, store: Store, text: str, own: Ranking, targets: set[str]) -> bool:
-    """Return whether a rewrite finds one of the targets among the first, and not lower than the question does."""
+    """Return whether a rewrite finds a target among the first, at the same or a better rank than the question."""
     if not targets:
         return False
     before = {scored.id: place for place, scored in enumerate(own)}

@@ -1,8 +1,8 @@
 """Index a benchmark set in a store, and reuse the store and the vectors in the next run.
 
-Vectors are cached by text, sets by their name and the embedder's, so only the first run embeds and writes. A
-set is a file in a folder, a collection on a server, or, in cells, several collections that are searched as one.
-This module does not search.
+Vectors are cached by text, sets by their name and the embedder's name, so only the first run embeds and writes. A set
+is a file in a folder, a collection on a server, or, in cells, several collections that are searched as one. This module
+does not search.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def choose_store(
 
 
 def _spread(name: str, pages: Sequence[IndexedDocument]) -> dict[str, Sequence[IndexedDocument]]:
-    """Split pages over collections by their id, so that a page is always in the same one."""
+    """Split pages over collections by their id, so that a page is always in the same collection."""
     numbers = range(COLLECTIONS_PER_SET)
     return {f"{name}.{n}": [p for p in pages if int(p.document.id, 16) % COLLECTIONS_PER_SET == n] for n in numbers}
 
@@ -95,7 +95,7 @@ def create_embedder(options: argparse.Namespace) -> Embedder:
 def load_embedder(kind: str | None, path: Path | None, name: str | None = None) -> Embedder:
     """Load the embedder of a kind (None means fastembed), with its default model or the model in `path`.
 
-    `name` is the name that fastembed has for the model in `path`, by which it knows how to run it.
+    `name` is fastembed's name for the model in `path`; fastembed needs it to run the model.
     """
     if kind == "hashing":
         return HashingEmbedder(quiet=True)
@@ -107,7 +107,7 @@ def load_embedder(kind: str | None, path: Path | None, name: str | None = None) 
 
 
 def extract_from_text(dataset: Dataset, extractor: Extractor) -> Dataset:
-    """Return the set as an extractor reads it."""
+    """Return the set with facts that an extractor reads from its text."""
     pages = [
         assemble_document(page.document, page.passages, extractor.extract(page.document, page.passages))
         for page in dataset.pages

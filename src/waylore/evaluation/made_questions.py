@@ -1,9 +1,9 @@
 """Make questions from the facts of a collection, for `waylore tune`.
 
 Two facts in a row give a question: of "Quarry stores Sessions" in one passage and "Mara wrote Quarry" in another, "What
-wrote of what stores Sessions?" has both passages as its answer. The name between the facts is left out, and so is every
+wrote of what stores Sessions?" has both passages as its answer. The name between the facts is left out, and also every
 third word of the predicates, because a question that repeats a statement is found by its words alone. Some questions
-have a third fact. They are easier than those of people. An equal collection gives equal questions.
+have a third fact. They are easier than questions of people. Equal collections give equal questions.
 """
 
 import random
@@ -14,11 +14,11 @@ from itertools import islice
 from waylore.store.protocol import Store
 from waylore.types.knowledge import Entity, Fact
 
-MAX_DOCUMENTS = 2_000  # whose facts begin a question; ids are hashes, so the first ones are a random sample
-MAX_PASSAGES = 8  # of a name in a question, and of the name that is left out
+MAX_DOCUMENTS = 2_000  # documents whose facts begin a question; ids are hashes, so the first ones are a random sample
+MAX_PASSAGES = 8  # maximum passages with a name in a question, and with the omitted name
 FACTS_PER_PASSAGE = 50
-DROPPED = 0.3  # share of the words of a predicate
-THIRD = 0.3  # share of the questions that have a third fact, where there is one
+DROPPED = 0.3  # share of the words of a predicate that is left out
+THIRD = 0.3  # share of the questions with a third fact, if there is one
 SEED = 5
 
 
@@ -55,7 +55,7 @@ def make_questions(store: Store, limit: int) -> list[MadeQuestion]:
 
 
 def _make_question(store: Store, fact: Fact, chance: random.Random) -> MadeQuestion | None:
-    """Return a question that begins with a fact; None if no other passage tells of one of its ends."""
+    """Return a question that begins with a fact; None if no other passage has a fact about one of its ends."""
     first = _take_step(store, fact, chance)
     second = first and _find_next(store, first, [first.fact.passage_id], chance)
     if first is None or second is None:
@@ -80,7 +80,7 @@ def _take_step(store: Store, fact: Fact, chance: random.Random) -> LeadingFact |
 
 
 def _find_next(store: Store, step: LeadingFact, used: Sequence[str], chance: random.Random) -> LeadingFact | None:
-    """Return a step that goes on from the end of another, in a passage that is not used yet."""
+    """Return a step from the end of another step, in a passage that is not used yet."""
     if step.end.passages > MAX_PASSAGES or any(map(str.isdigit, step.end.name)):
         return None
     facts = list(_list_facts(store, step, used))
@@ -93,7 +93,7 @@ def _find_next(store: Store, step: LeadingFact, used: Sequence[str], chance: ran
 
 
 def _list_facts(store: Store, step: LeadingFact, used: Sequence[str]) -> Iterator[Fact]:
-    """Yield the facts of other passages that tell of the end of a step, and not of its start."""
+    """Yield the facts of other passages about the end of a step that do not mention its start."""
     mentions = store.passages_of_entities([step.end.id], per_entity=MAX_PASSAGES)
     mentioned = [mention for mention in mentions.get(step.end.id, ()) if mention.passage_id not in used]
     own = [mention.passage_id for mention in mentioned if mention.is_own]

@@ -39,7 +39,7 @@ def compute_interval(scores: Scores, *, seed: int = 0) -> Interval:
 
 
 def compute_difference(one: Scores, other: Scores, *, seed: int = 0) -> Interval:
-    """Return the interval of `one - other` over the same questions. They differ if it does not contain 0."""
+    """Return the interval of `one - other` over the same questions. If 0 is outside of it, the runs differ."""
     return compute_interval(one - other, seed=seed)
 
 

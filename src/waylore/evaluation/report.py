@@ -1,4 +1,4 @@
-"""Report how good runs are: a row for each, the gate's two error rates, and whether two runs differ.
+"""Report the quality of runs: a row for each, the gate's two error rates, and whether two runs differ.
 
 Figures are percentages, except the reciprocal rank. Times are milliseconds without embedding the question.
 """
@@ -41,7 +41,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class GateErrors:
-    """How often the gate was wrong.
+    """The error rates of the gate.
 
     `skipped_help` is the percentage of questions that the graph helps and the gate skips.
     `used_harm` is the percentage of questions that the graph harms and the gate does not skip.
@@ -78,7 +78,7 @@ def make_row(run: Run, gold: Gold) -> ReportRow:
 
 
 def measure_gate_errors(gated: Run, ungated: Run, hybrid: Run, gold: Gold) -> GateErrors:
-    """Return how often the gate was wrong, by recall at 5 of a run without the gate against hybrid search."""
+    """Return the gate's error rates, by recall at 5 of a run without the gate against hybrid search."""
     gain = list_recalls(ungated, gold, 5) - list_recalls(hybrid, gold, 5)
     was_skipped = np.array([bool(a.skip_reason) for a in gated.answers if a.id in gold])
     helps, harms = gain > 0, gain < 0
@@ -91,7 +91,7 @@ def measure_gate_errors(gated: Run, ungated: Run, hybrid: Run, gold: Gold) -> Ga
 
 
 def compare(one: Run, other: Run, gold: Gold) -> Interval:
-    """Return by how many points of recall at 5 one run is better than another over the same questions."""
+    """Return the difference of two runs over the same questions, in points of recall at 5."""
     return _to_percent(compute_difference(list_recalls(one, gold, 5), list_recalls(other, gold, 5)))
 
 

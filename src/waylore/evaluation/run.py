@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """The result of a question: pages, best first, the time it took, and why the graph was skipped."""
+    """The result of a question: pages, best first, the time, and the reason for skipping the graph."""
 
     id: str
     ranked: tuple[str, ...]
@@ -64,7 +64,7 @@ def run_questions(
 
 
 def run_auto(store: Store, embedder: Embedder, dataset: Dataset, runs: Mapping[str, Run]) -> Run:
-    """Run all questions with the recipe that `auto` chooses for each. Answers that `runs` has are taken from there."""
+    """Run all questions with the recipe that `auto` chooses for each. Answers in `runs` are reused."""
     known = {name: {answer.id: answer for answer in run.answers} for name, run in runs.items()}
     answers = []
     for question in dataset.questions:
@@ -91,7 +91,7 @@ def make_fusion(fusion: Fusion) -> Recipe:
 
 
 def open_gate(recipe: Recipe) -> Recipe:
-    """Return a recipe whose gate does not close because of a low confidence."""
+    """Return a recipe whose gate stays open at low confidence."""
     return replace(recipe, gate=replace(recipe.gate, min_confidence=0.0))
 
 

@@ -54,7 +54,7 @@ def list_versions(dataset: Dataset, options: argparse.Namespace) -> Iterator[Dat
 def _evaluate(
     dataset: Dataset, embedder: Embedder, beside: Sequence[Run], options: argparse.Namespace
 ) -> tuple[list[report.ReportRow], list[str], list[Run]]:
-    """Return the rows of one set, the sentences about them, and the runs behind them."""
+    """Return the rows of one set, sentences about them, and their runs."""
     gold = {q.id: q.gold for q in dataset.questions}
     names = _list_methods(options)
     recipes = [*(RECIPES[name] for name in names if name != AUTO), *map(make_fusion, options.fusions)]
@@ -75,7 +75,7 @@ def _evaluate(
 def _measure_gates(
     store: Store, embedder: Embedder, dataset: Dataset, runs: Mapping[str, Run], gold: report.Gold
 ) -> Iterator[str]:
-    """Yield a sentence for each recipe with a graph: how often its gate was wrong.
+    """Yield a sentence with the gate's error rates for each recipe with a graph.
 
     A run without the gate is compared with hybrid search.
     """

@@ -1,4 +1,4 @@
-"""Format tables: aligned columns for a terminal, or Markdown that is aligned too."""
+"""Format tables: aligned columns for a terminal, or aligned Markdown."""
 
 from collections.abc import Sequence
 

@@ -1,10 +1,11 @@
 """Fit the weights of `chain` to one collection: `waylore tune`.
 
 The shipped weights are corrected, not replaced: the fit pulls every correction towards 0, and cross-validation chooses
-how strongly. The questions are made from the facts of the collection; questions of an owner, with the passages that
-answer them, count more. Each question is judged by weights that were fitted without it. The shipped weights stay unless
-the corrected ones are better on questions of an owner by more than chance. A gain on made questions alone does not
-count: corrections that gained 3 to 7 points on them changed recall on real questions by +1 to -4 points.
+how strongly. The questions are made from the facts of the collection. Questions of an owner, given with the passages
+that answer them, have more weight. Each question is judged by weights that were fitted without it. The shipped weights
+are replaced only if the corrected ones are better on questions of an owner by more than chance. A gain on made
+questions alone does not count: corrections that gained 3 to 7 points on them changed recall on real questions by +1 to
+-4 points.
 """
 
 import json
@@ -35,9 +36,9 @@ from waylore.store.protocol import Store
 from waylore.types.author import OWNER
 
 MADE = 200  # questions that are made from facts
-MADE_WEIGHT = 0.2  # of a made question beside those of an owner
-MIN_QUESTIONS = 20  # fewer cannot show a difference
-FIRST = 5  # places in which the answer is looked for
+MADE_WEIGHT = 0.2  # weight of a made question relative to one of an owner
+MIN_QUESTIONS = 20  # fewer questions cannot show a difference
+FIRST = 5  # an answer counts as found among this many hits
 FOLDS = 5
 PENALTIES = (0.0001, 0.001, 0.01, 0.1)  # scikit-learn's C; a smaller value pulls corrections to 0
 SHIPPED: Weights = (("bias", 0.0), (ODDS, 1.0))
@@ -46,7 +47,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was measured: recall with shipped and with corrected weights, and whether these are better for the owner."""
+    """The measured recall with shipped and with corrected weights, and whether the correction helps the owner."""
 
     made: int
     labelled: int
@@ -71,7 +72,7 @@ class Tuning:
         }
 
     def describe(self) -> str:
-        """Return the figures and what follows from them."""
+        """Return the figures and their consequence."""
         asked = f"{self.labelled} of your questions" if self.labelled else f"{self.made} questions made from facts"
         low, high = (f"{100 * end:+.1f}" for end in (self.difference.low, self.difference.high))
         gain = f"{100 * self.difference.mean:+.1f}, 95 %: {low} to {high}"
@@ -91,7 +92,7 @@ class Tuning:
 
 
 def store_weights(store: Store, weights: Weights) -> None:
-    """Store weights that were fitted to a collection; without any, its searches use the shipped ones."""
+    """Store weights that were fitted to a collection; without weights, its searches use the shipped ones."""
     store.set_weights(json.dumps(dict(weights)) if weights else "", author=OWNER)
 
 
@@ -132,7 +133,7 @@ def _judge(example: Example) -> Example:
 
 
 def _choose_fit(asked: Sequence[Example], made: Sequence[Example]) -> tuple[list[Weights], float, Sequence[Example]]:
-    """Return the corrections without each fold, the penalty and the made questions that are best on held-out ones."""
+    """Return the corrections without each fold, and the penalty and made questions with the best held-out result."""
     with_made = [replace(each, weight=MADE_WEIGHT) for each in made]
     choices = [(penalty, others) for others in ([], with_made)[: 2 if made else 1] for penalty in PENALTIES]
     fits = [(_fit_folds(asked, others, penalty), penalty, others) for penalty, others in choices]

@@ -1,4 +1,4 @@
-"""Run `waylore eval --context`: print how much of the answers is in contexts, for sets, conversations and folders."""
+"""Run `waylore eval --context`: print the share of answers in contexts, for sets, conversations and folders."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Ask for the contexts of questions as a user does, by layout, method and budget, and score each."""
+"""Request the contexts of questions like a user, by layout, method and budget, and score each."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from waylore.types.search import SearchResult
 
 
 class ContextSetting(NamedTuple):
-    """How a context is asked for."""
+    """The parameters of a requested context."""
 
     layout: Layout
     method: str
@@ -31,7 +31,7 @@ class ContextSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """Which contexts are asked for, and how their tokens are counted."""
+    """The contexts to request, and the counter of their tokens."""
 
     layouts: Sequence[Layout]
     methods: Sequence[str]
@@ -40,7 +40,7 @@ class ContextPlan:
 
     @property
     def settings(self) -> list[ContextSetting]:
-        """Every combination, the budgets of a layout and method together."""
+        """All combinations, with the budgets of a layout and method next to each other."""
         return [ContextSetting(*each) for each in product(self.layouts, self.methods, self.budgets)]
 
 
@@ -84,7 +84,7 @@ def _search(memory: Waylore, question: ContextQuestion, method: str, top_k: int)
 
 
 def join_measured(several: Iterable[Measured]) -> Measured:
-    """Return what was measured in several memories as one."""
+    """Join the measurements of several memories."""
     joined: dict[ContextSetting, dict[str, ContextScores]] = defaultdict(dict)
     for measured in several:
         for setting, scores in measured.items():

@@ -1,9 +1,9 @@
-"""Say what the context of a question must show: the answer in a gold page, and the sentences that support it.
+"""Define what the context of a question must show: the answer in a gold page, and the sentences that support it.
 
-The questions of a set have answers and other spellings of them; yes and no, and an answer that the question names,
-prove nothing and are left out. Supporting sentences are those that `support.jsonl.gz` marks (`id`, and `sentences`
-by page); in a set without marks, the sentences of the gold pages that contain the answer. A conversation is
-supported by its gold turns, a folder by its quotes. This module neither searches nor scores.
+The questions of a set have answers and other spellings of them. Yes, no, and answers that the question names prove
+nothing and are left out. `support.jsonl.gz` marks the supporting sentences (`id`, and `sentences` by page). In a set
+without marks, they are the sentences of the gold pages that contain the answer. A conversation is supported by its gold
+turns, a folder by its quotes. This module neither searches nor scores.
 """
 
 import re
@@ -30,7 +30,7 @@ from waylore.types.search import NO_FILTER, Filter
 
 SUPPORT = "support.jsonl.gz"
 _ARTICLES = frozenset(("a", "an", "the"))
-_LEFT_OUT, _GAP = "…", "¦"  # a gap between the sentences of a context separates words
+_LEFT_OUT, _GAP = "…", "¦"  # the mark of a gap between sentences of a context separates words
 _WORD = re.compile(rf"[^\W_]+|{_GAP}")
 
 
@@ -43,7 +43,7 @@ def fold(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SupportingText:
-    """Folded sentences that must all be shown of a page. Without sentences, any part of the page will do."""
+    """Folded sentences of a page that must all be shown. Without sentences, any part of the page is enough."""
 
     page: str
     sentences: tuple[str, ...] = ()
@@ -51,10 +51,10 @@ class SupportingText:
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """A question about pages, and what its context must show.
+    """A question about pages, and the texts that its context must show.
 
-    Without `answers`, folded, it is not counted as answered or not. Each item of `support` has several places. It is
-    asked in the scope `where`, at the time `at`.
+    Without folded `answers` it counts neither as answered nor as unanswered. Each item of `support` has several places.
+    It is asked in the scope `where`, at the time `at`.
     """
 
     id: str
@@ -85,7 +85,7 @@ def _fold_answers(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def read_marks(folder: Path) -> Marks:
-    """Read which sentences support the answers of a set; none if nobody marked them."""
+    """Read the sentences that support the answers of a set; empty without marks."""
     return {row["id"]: row["sentences"] for row in read_rows(folder / SUPPORT)}
 
 
@@ -115,7 +115,7 @@ def _find_sentences(
 
 
 def list_turn_questions(dataset: ConversationSet, answers: Answers) -> Iterator[ContextQuestion]:
-    """Yield the questions of a conversation, each in the scope of its user, or in its own history."""
+    """Yield the questions of a conversation, each in the scope of its user or in its own history."""
     texts = {turn.document.uri: turn.passages[0].text for turn in dataset.turns}
     for question in dataset.questions:
         yield ContextQuestion(
@@ -134,7 +134,7 @@ def _has_history(question: ConversationQuestion) -> bool:
 
 
 def list_folder_questions(questions: Iterable[FolderQuestion]) -> Iterator[ContextQuestion]:
-    """Yield the questions about a folder that it answers."""
+    """Yield the questions that a folder answers."""
     for question in questions:
         support = [
             tuple(support_by(normalise_path(place.path), [place.quote]) for place in places) for places in question.gold
@@ -145,7 +145,7 @@ def list_folder_questions(questions: Iterable[FolderQuestion]) -> Iterator[Conte
 
 
 def support_by(page: str, sentences: Iterable[str]) -> SupportingText:
-    """Return the sentences of a page that have words."""
+    """Return the sentences of a page that contain words."""
     return SupportingText(page, tuple(folded for each in sentences if (folded := fold(each)).strip()))
 
 

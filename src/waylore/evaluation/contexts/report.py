@@ -1,4 +1,4 @@
-"""Report how much of the answers is in the contexts of a set: figures with intervals, and differences."""
+"""Report the share of answers in the contexts of a set: figures with intervals, and differences."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Others = Mapping[str, Mapping[int, Mapping[str, ContextScores]]]  # by name, bud
 
 @dataclass(frozen=True, slots=True)
 class ContextRow:
-    """The figures of one layout and method by budget; `against` says how much better it is than each other run."""
+    """The figures of one layout and method by budget; `against` has the differences to other runs."""
 
     layout: str
     method: str
@@ -34,9 +34,9 @@ class ContextRow:
 
 
 def list_rows(measured: Measured, plan: ContextPlan, earlier: Mapping[str, Measured]) -> Iterator[ContextRow]:
-    """Yield a row for each layout, method and measure that the questions have.
+    """Yield a row for each layout, method and measure of the questions.
 
-    A row is compared with hybrid search, and with the same contexts of earlier runs, by their names.
+    A row is compared with hybrid search, and with the same contexts of earlier runs, by name.
     """
     for layout, method, measure in product(plan.layouts, plan.methods, MEASURES):
         settings = [ContextSetting(layout, method, budget) for budget in plan.budgets]
@@ -114,7 +114,7 @@ def to_json(name: str, rows: Sequence[ContextRow], measured: Measured) -> dict[s
 
 
 def read_earlier(file: Path) -> dict[str, Measured]:
-    """Return what an earlier run wrote as JSON, by set."""
+    """Return the JSON of an earlier run, by set."""
     try:
         return {
             each["set"]: dict(map(_from_json, each["scores"])) for each in json.loads(file.read_text("utf-8"))["sets"]

@@ -1,4 +1,4 @@
-"""Score a context: whether the answer stands in what it shows of gold pages, and which supporting text it shows."""
+"""Score a context: whether its parts of gold pages contain the answer, and which supporting text it shows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from waylore.evaluation.contexts.questions import ContextQuestion, SupportingText, fold
 from waylore.retrieval.context.render import RenderedContext
 
-# The passages stand in the last fence, each after a line with its mark and title. No line of a passage begins so.
+# The passages are in the last fence, each after a line with its mark and title. Lines of passages never begin like
+# this.
 _FENCED = re.compile(r"^<<recalled ([a-z]+)\n(.*?)\n\1>>$", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(r"^\[(\d+)\]([^\n]*)\n(.*?)(?=\n\n\[\d|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """What a context shows of a page: a title and a text."""
+    """The part of a page that a context shows: a title and a text."""
 
     page: str
     title: str
@@ -25,8 +26,8 @@ class ShownText:
 class ContextScores:
     """The scores of one context, 0 to 1, and its length.
 
-    `strict` is 1 if a gold page shows the answer, `support` the share of gold pages that show all that supports it.
-    Each is None if the question has none.
+    `strict` is 1 if a gold page shows the answer. `support` is the share of gold pages with all supporting sentences.
+    Each is None if the question has no answer or no support.
     """
 
     strict: float | None
@@ -35,7 +36,7 @@ class ContextScores:
 
 
 def list_shown(context: RenderedContext, to_page: Callable[[str], str] = str) -> list[ShownText]:
-    """Return what a context shows of each source, in order. `to_page` returns the page of an address."""
+    """Return the shown part of each source of a context, in order. `to_page` returns the page of an address."""
     fenced = [part[2] for part in _FENCED.finditer(context.text)]
     found = {int(cited[1]): cited for cited in _CITED.finditer(fenced[-1])} if fenced else {}
     if missing := [source.mark for source in context.sources if source.mark not in found]:
@@ -44,7 +45,7 @@ def list_shown(context: RenderedContext, to_page: Callable[[str], str] = str) ->
 
 
 def score_context(question: ContextQuestion, shown: Sequence[ShownText], tokens: int = 0) -> ContextScores:
-    """Return the scores of a context by what it shows."""
+    """Return the scores of a context by its shown texts."""
     lines = [line for part in shown if part.page in question.gold for line in (part.title, part.text)]
     strict = [any(answer in fold(line) for line in lines) for answer in question.answers]
     support = [any(_is_shown(place, shown) for place in places) for places in question.support]

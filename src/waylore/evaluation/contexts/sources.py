@@ -1,4 +1,4 @@
-"""Open what contexts are asked from: benchmark sets, conversations and folders in stores, with their questions."""
+"""Open the sources of contexts: benchmark sets, conversations and folders in stores, with their questions."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -27,12 +27,12 @@ from waylore.evaluation.sets import list_versions
 from waylore.protocols import Embedder
 from waylore.store.protocol import Store
 
-OPEN_AT_ONCE = 16  # memories of a set, each at a time of its own
+OPEN_AT_ONCE = 16  # memories of a set, each at its own time
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """Questions about a set or folder, and the memory that answers at a time. `to_page` is the page of an address."""
+    """Questions about a set or folder, and the memory that answers at a time. `to_page` maps an address to its page."""
 
     name: str
     questions: Sequence[ContextQuestion]

@@ -1,9 +1,9 @@
-"""Read LoCoMo and LongMemEval as turns: each turn is a document of its own with speaker, session and time.
+"""Read LoCoMo and LongMemEval as turns: each turn is a separate document with speaker, session and time.
 
-A conversation of LoCoMo is a user, whose turns its questions search. LongMemEval is one pool; of a round, which is a
-turn of the user and the reply, only the user's turn is read. Each of its questions also has a history of its own, as
-one user would have it: the gold sessions and others at random, 48 in all. The metadata of a turn name the histories
-that it is in. This module neither searches nor scores.
+A conversation of LoCoMo is a user, and its questions search the turns of this user. LongMemEval is one pool. A round is
+a turn of the user with its reply, and only the user's turn is read. Each of its questions also has its own history,
+like that of a single user: the gold sessions and others at random, 48 in all. The metadata of a turn names its
+histories. This module neither searches nor scores.
 """
 
 import re
@@ -21,14 +21,14 @@ from waylore.types.identity import document_id, passage_id
 from waylore.types.knowledge import Document, IndexedDocument, Passage
 
 SETS = ("locomo", "longmemeval-oracle")
-HISTORY = "history"  # the key of metadata with the questions whose history a turn is in
+HISTORY = "history"  # metadata key with the questions whose history contains a turn
 HISTORY_SESSIONS = 48
 HISTORY_SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationQuestion:
-    """A question with its gold turns and sessions, who asks it and when, and the half of the set that it is in."""
+    """A question with its gold turns and sessions, its user and time, and its half of the set."""
 
     id: str
     text: str
@@ -42,7 +42,7 @@ class ConversationQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSet:
-    """Turns as documents, whose URI is the id of the turn, and questions."""
+    """Turns as documents with the id of the turn as URI, and questions."""
 
     name: str
     turns: tuple[IndexedDocument, ...]
@@ -50,12 +50,12 @@ class ConversationSet:
 
     @property
     def times(self) -> dict[str, datetime]:
-        """When each session was, by its id."""
+        """The time of each session by id."""
         return {get_session(turn.document.uri): turn.document.at for turn in self.turns if turn.document.at}
 
 
 def read_conversations(folder: Path, *, every: int = 1) -> ConversationSet:
-    """Read a set from its folder, with one of `every` so many questions."""
+    """Read a set from its folder, with one of `every` questions."""
     dataset = _read_locomo(folder) if folder.name == SETS[0] else _read_longmemeval(folder)
     return replace(dataset, questions=dataset.questions[::every])
 
@@ -122,7 +122,7 @@ def _read_longmemeval(folder: Path) -> ConversationSet:
 
 
 def _draw_histories(sessions: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return, by session, the questions whose history it is in: those that need it, and some at random."""
+    """Return, by session, the questions whose history contains it: questions that need it, and some at random."""
     random = np.random.default_rng(HISTORY_SEED)
     numbers = {session: number for number, session in enumerate(sessions)}
     histories: dict[str, list[str]] = defaultdict(list)
@@ -157,7 +157,7 @@ def make_turn(
     user: str = "",
     histories: Sequence[str] = (),
 ) -> IndexedDocument:
-    """Return a turn as a document of its own. `place` orders the turns."""
+    """Return a turn as a separate document. `place` orders the turns."""
     own = document_id(text=text, scope=(user, "", session, id_))
     document = Document(
         own,

@@ -1,11 +1,12 @@
-"""Fit the weights of the recipe `conversation` on halves of conversations, and measure each half with the other's.
+"""Fit the weights of the recipe `conversation` on halves of conversations, and measure each on the other half.
 
     python -m waylore.evaluation.conversations.fit --data SETS --model WEIGHTS --vectors CACHE --folder STORES \\
         --write src/waylore/conversation_weights.json
 
 The sets have no training part. So one table is fitted on half of both sets together and reported on the other halves,
 both ways, and the mean of the two tables is shipped. A half of LoCoMo has whole conversations. Each set counts the
-same. The loss is that of a softmax over the best candidates of a question, in which each gold turn is equally likely.
+same. The loss is the cross-entropy of a softmax over the best candidates of a question; all gold turns are equally
+likely.
 """
 
 import argparse
@@ -37,10 +38,10 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read_together, run_stage
 from waylore.types.search import Query
 
-MAX_CANDIDATES = 80  # of a question that the fit sees, the best by the words and vectors around them
+MAX_CANDIDATES = 80  # candidates of a question in the fit, the best by the words and vectors around them
 STEPS = 250
-RATE = 0.05  # of Adam
-DECAYS = (0.9, 0.999)  # of its two means
+RATE = 0.05  # learning rate of Adam
+DECAYS = (0.9, 0.999)  # decays of its two means
 PENALTY = 0.001
 BASES = {"vectors": ("before", "mean"), "words": ("before", "wide")}  # features whose sum chooses the candidates
 Table = npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class LabelledTurns:
-    """The features of the candidates of a question, one row each, which of them are gold, and the half of the set."""
+    """The features of the candidates of a question, one row each, their gold labels, and the half of the set."""
 
     features: Table
     is_gold: Flags
@@ -58,7 +59,7 @@ class LabelledTurns:
 
 @dataclass(frozen=True, slots=True)
 class IndexedSet:
-    """A set with the store that it is indexed in."""
+    """A set with the store of its index."""
 
     dataset: ConversationSet
     store: Store
@@ -89,7 +90,7 @@ def _stack(ranked: RankedTurns, names: Sequence[str]) -> Table:
 
 
 def _cut(example: LabelledTurns, base: Sequence[int]) -> LabelledTurns:
-    """Return the gold and the best other candidates by the sum of some features."""
+    """Return the gold candidates, and the best others by the sum of some features."""
     order = np.argsort(-example.features[:, base].sum(axis=1), kind="stable")
     is_kept = example.is_gold.copy()
     is_kept[order[:MAX_CANDIDATES]] = True
@@ -128,7 +129,7 @@ def _minimise(compute_gradient: Callable[[Table], Table], size: int) -> Table:
 
 
 def fit_halves(sets: Iterable[Sequence[LabelledTurns]]) -> list[Table]:
-    """Return the weights fitted on each half of all sets. A small set counts more often, so that all weigh the same."""
+    """Return the weights fitted on each half of all sets. A small set counts more often, so all have equal weight."""
     known = list(sets)
     tables = []
     for half in (0, 1):
@@ -165,7 +166,7 @@ def _open_set(options: argparse.Namespace, name: str, embedder: Embedder | None,
 
 
 def choose_crossed(kind: str, fitted: Sequence[Table]) -> Callable[[ConversationQuestion], Recipe]:
-    """Return a function that gives a question the recipe with the weights that were fitted on the other half."""
+    """Return a function that returns, for a question, the recipe with weights fitted on the other half."""
     names = [name for name, _ in load_conversation_weights()[kind]]
     recipes = []
     for half in fitted:
@@ -176,7 +177,7 @@ def choose_crossed(kind: str, fitted: Sequence[Table]) -> Callable[[Conversation
 
 
 def _measure(indexed: IndexedSet, embedder: Embedder | None, kind: str, fitted: Sequence[Table]) -> list[str]:
-    """Return the recall of each half under the weights that were fitted on the other one."""
+    """Return the recall of each half with the weights that were fitted on the other half."""
     questions = indexed.dataset.questions
     run = run_questions(indexed.store, embedder, questions, choose_crossed(kind, fitted))
     return format_recall(f"{indexed.dataset.name}, {kind}, crossed", questions, run)

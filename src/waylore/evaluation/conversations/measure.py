@@ -34,9 +34,9 @@ from waylore.store.urls import open_store
 from waylore.types.author import OWNER
 from waylore.types.search import Filter, Query
 
-HITS = 50  # so that ten sessions are among the hits
+HITS = 50  # enough for ten sessions among the hits
 DEPTHS = (1, 5, 10)
-WORDS = "words"  # as the embedder: none
+WORDS = "words"  # stands for no embedder
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def open_conversations(
 
 @dataclass(frozen=True, slots=True)
 class ConversationRun:
-    """The turns that were found for each question, best first, by its id, and the processor time of all searches."""
+    """The found turns of each question by its id, best first, and the processor time of all searches."""
 
     ranked: Mapping[str, Sequence[str]]
     seconds: float
@@ -70,7 +70,7 @@ def run_questions(
     top_k: int = HITS,
     in_history: bool = False,
 ) -> ConversationRun:
-    """Search for each question with the recipe that `choose` returns for it, everywhere or in its own history."""
+    """Search each question with the recipe that `choose` returns for it, everywhere or in its own history."""
     ranked: dict[str, Sequence[str]] = {}
     seconds = 0.0
     for question in questions:
@@ -96,7 +96,7 @@ def make_filter(question: ConversationQuestion, *, in_history: bool) -> Filter:
 
 
 def format_recall(name: str, questions: Sequence[ConversationQuestion], run: ConversationRun) -> list[str]:
-    """Return a line with the recall by turn and, if the set has gold sessions, one by session."""
+    """Return a line with the recall by turn and, if the set has gold sessions, a line by session."""
     lines = [_format_line(f"{name}, by turn", [(run.ranked[q.id], q.turns) for q in questions if q.turns])]
     if any(question.sessions for question in questions):
         by_session = [
@@ -114,7 +114,7 @@ def _format_line(name: str, pairs: Sequence[tuple[Sequence[str], frozenset[str]]
 
 
 def choose_always(recipe: Recipe) -> Callable[[ConversationQuestion], Recipe]:
-    """Return a function that gives every question the same recipe."""
+    """Return a function that returns the same recipe for every question."""
     return lambda _: recipe
 
 

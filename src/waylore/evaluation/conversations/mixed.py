@@ -2,7 +2,7 @@
 
     python -m waylore.evaluation.conversations.mixed --data SETS --model WEIGHTS --vectors CACHE --folder STORES
 
-The first half of the conversations and every second page are stored together, and the pages that the questions need.
+The first half of the conversations, every second page, and the pages that the questions need are stored together.
 Questions of both sets are asked as the user of a conversation, who sees that conversation and all pages. Recall is by
 turn and by page.
 """
@@ -30,7 +30,7 @@ RECIPE_NAMES = ("hybrid", "chain", "conversation", "mixed")
 
 
 def mix_sets(options: argparse.Namespace) -> tuple[ConversationSet, tuple[ConversationQuestion, ...]]:
-    """Return one set with half of the turns and pages and with the questions about turns, and those about pages."""
+    """Return one set with half of the turns and pages and the questions about turns, and the questions about pages."""
     talk = read_conversations(options.data / TURNS, every=options.every)
     wiki = read_dataset(options.data / options.pages)
     asked = [question for question in talk.questions if question.half == 0]

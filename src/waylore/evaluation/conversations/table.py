@@ -2,7 +2,7 @@
 
 LoCoMo is measured by turn, LongMemEval by round and by session, in the pool of all sessions and in a history of 48
 sessions for each question. `auto` has weights that were fitted on the other half of both sets, so no question is
-measured with weights that it was used for. `chain` is the method for documents.
+measured with weights fitted on it. `chain` is the method for documents.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from waylore.recipes import AUTO, CHAIN, RECIPES, Recipe, choose_recipe
 
 ALL = "all"
 ADVERSARIAL = "adversarial"
-UPDATE = "knowledge-update"  # the kind of question whose answer changed; R@1 of these rows: the newer session is first
+UPDATE = "knowledge-update"  # kind with changed answers; R@1 of its rows: the newer session is first
 Ranked = Sequence[str]
 Choose = Callable[[ConversationQuestion], Recipe]
 
@@ -40,7 +40,7 @@ class ConversationRow:
     kind: str
     questions: int
     first: float
-    recall: Interval  # of the first five
+    recall: Interval  # recall of the first five
     recall_of_ten: float
     all_gold: float
     any_hit: float
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def choose_auto(crossed: Choose) -> Choose:
-    """Return the choice of `auto` over turns alone, with the fitted weights if it chooses `conversation`."""
+    """Return the choice of `auto` for turns only, with the fitted weights if it chooses `conversation`."""
 
     def choose(question: ConversationQuestion) -> Recipe:
         recipe, _ = choose_recipe(AUTO, question.text, lambda: "all")
@@ -102,7 +102,7 @@ def _pair_turns(questions: Sequence[ConversationQuestion], found: ConversationRu
 
 
 def _pair_sessions(questions: Sequence[ConversationQuestion], found: ConversationRun) -> Pairs:
-    """Return the sessions that were found for each question, at the place of their best turn, with its gold."""
+    """Return the found sessions of each question, in the order of their best turns, with the gold sessions."""
     return [
         (each, list(dict.fromkeys(map(get_session, found.ranked[each.id]))), each.sessions)
         for each in questions
@@ -121,7 +121,7 @@ def to_update(
 
 
 def list_rows(name: str, method: str, pairs: Pairs) -> Iterator[ConversationRow]:
-    """Yield the figures of all questions, of those that are not adversarial, and of each kind."""
+    """Yield the figures of all questions, of all except adversarial questions, and of each kind."""
     kinds = sorted({question.kind for question, *_ in pairs} - {""})
     yield make_row(name, method, ALL, pairs)
     if ADVERSARIAL in kinds:

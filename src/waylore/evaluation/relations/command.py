@@ -14,7 +14,7 @@ from waylore.evaluation.relations.structure import make_questions
 from waylore.evaluation.run import show_progress
 from waylore.evaluation.tables import format_markdown
 
-MAX_EXAMPLES = 10  # of what is missing or wrong, of dev
+MAX_EXAMPLES = 10  # examples of missing or wrong items, from dev
 HEAD = [
     "from",
     "split",
@@ -30,7 +30,7 @@ HEAD = [
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure the folders that the options name; print the tables, and write the questions and the answers."""
+    """Measure the folders of the options; print the tables, and write the questions and the answers."""
     answers: list[MeasuredSet] = []
     named = options.embedder or options.model
     with open_cached(
@@ -50,12 +50,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def list_questions(folder: Path) -> list[SetQuestion]:
-    """Return the questions about a folder: made from its structure, and those by hand about its sentences."""
+    """Return the questions about a folder: made from its structure, and written by hand about its sentences."""
     return [*make_questions(folder, folder / FILES), *(each for each in read_by_hand() if each.folder == folder.name)]
 
 
 def format_report(answers: Sequence[MeasuredSet]) -> str:
-    """Return the table, and examples of dev that are wrong. Answers of test are only counted."""
+    """Return the table, and wrong examples from dev. Answers of test are only counted."""
     table = format_markdown(HEAD, list(_list_rows(answers)), names=3)
     wrong = [each for each in answers if each.question.split == "dev" and (each.missing or each.wrong)]
     examples = sorted(wrong, key=lambda each: (each.question.kind, each.question.order))

@@ -1,4 +1,4 @@
-"""Ask for sets and compare them with the complete answers: precision, recall, and promises that were not kept."""
+"""Ask for sets and compare them with the complete answers: precision, recall, and false claims of completeness."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -35,7 +35,7 @@ class MeasuredSet:
 
 @dataclass(frozen=True, slots=True)
 class SetScores:
-    """The figures of some answers: shares of all things that were found and that should have been."""
+    """The figures of some answers: the shares of right things among found ones and of found things among right ones."""
 
     questions: int
     things: int
@@ -76,7 +76,7 @@ def _has(things: Iterable[frozenset[str]], names: frozenset[str]) -> bool:
 
 
 def _list_names(fact: RelatedFact) -> Answer:
-    """Return the names of the other end of a fact: as it is stated, and as its entity is called."""
+    """Return the names of the other end of a fact: the stated name, and the name of its entity."""
     stated = fact.assertion.fact
     end = stated.object if fact.is_forward else stated.subject
     return (end, fact.entity.name, *fact.entity.aliases) if fact.entity else (end,)

@@ -16,14 +16,14 @@ from waylore.text import normalise
 
 Direction = Literal["in", "out"]
 Kind = Literal["structure", "sentences"]
-Answer = tuple[str, ...]  # one thing by its spellings
+Answer = tuple[str, ...]  # the spellings of one thing
 DEV, TEST = "dev", "test"
 BY_HAND = "sentences.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class SetQuestion:
-    """What is related to an entity by a predicate: the file that states it, and all answers."""
+    """A question for the things related to an entity by a predicate, the file that states them, and all answers."""
 
     folder: str
     file: str
@@ -42,7 +42,7 @@ class SetQuestion:
 
     @property
     def order(self) -> str:
-        """A hash by which some of many questions are chosen."""
+        """A hash that decides which of many questions are chosen."""
         return sha256(f"{self.folder}/{self.file} {self.text}".encode()).hexdigest()
 
 

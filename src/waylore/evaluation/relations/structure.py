@@ -1,8 +1,8 @@
-"""Make questions from what files state as structure, with parsers of its own.
+"""Make questions from the structure of files, with separate parsers.
 
-Read are the records of data files, the header fields of proposals, the front matter of pages and the rows of tables. A
-question asks for the value of one record, or for all records with a value. It belongs to the first file that states an
-answer. The rules that are measured read the same files; nothing of theirs is used here.
+The parsers read the records of data files, the header fields of proposals, the front matter of pages and the rows of
+tables. A question asks for the value of one record, or for all records with a value. It belongs to the first file that
+states an answer. The measured rules read the same files, but their code is not used here.
 """
 
 import re
@@ -17,10 +17,10 @@ from waylore.evaluation.relations.questions import Answer, Direction, SetQuestio
 from waylore.indexing.blocks import require_library
 from waylore.text import normalise
 
-MAX_SIMILAR = 10  # questions of a split with the same predicate and direction in one folder
+MAX_SIMILAR = 10  # maximum questions of a split with the same predicate and direction in one folder
 MIN_HAVING = 2  # records with a value, for a question that asks for them
-MAX_CHARACTERS = 60  # of a name
-MAX_WORDS = 5  # of a value, for a question that asks for records that have it
+MAX_CHARACTERS = 60  # maximum characters of a name
+MAX_WORDS = 5  # maximum words of a value in a question for its records
 HEADER_KEYS = "Author Sponsor PEP-Delegate BDFL-Delegate Status Requires Replaces Superseded-By".split()
 REFERENCES = frozenset("Requires Replaces Superseded-By".split())
 PAGE_KEYS = ("owner_slack", "section", "parent")
@@ -87,7 +87,7 @@ def _ask(folder: str, stated: Sequence[Stated], direction: Direction) -> Iterato
     groups: dict[tuple[str, str], list[Stated]] = defaultdict(list)
     for each in stated:
         groups[normalise(each.subject if direction == "out" else each.object[0]), each.predicate].append(each)
-    known: dict[tuple[str, str], list[Answer]] = defaultdict(list)  # also from files that write the predicate otherwise
+    known: dict[tuple[str, str], list[Answer]] = defaultdict(list)  # also with other spellings of the predicate
     for (entity, predicate), members in groups.items():
         names = [each.object if direction == "out" else (each.subject,) for each in members]
         known[entity, normalise(predicate)] += names
@@ -120,7 +120,7 @@ def _read_records(path: str, text: str, kind: RecordFile) -> Iterator[Stated]:
 
 
 def _read_record(path: str, record: Mapping[str, Any], kind: RecordFile) -> Iterator[Stated]:
-    """Yield the values of a record, and its entries with theirs."""
+    """Yield the values of a record, and its entries with their values."""
     name = str(record[kind.named_by])
     for key in kind.values:
         yield from (Stated(path, name, key, (value,)) for value in _list_names(_find_value(record, key)))
@@ -167,7 +167,7 @@ def _is_name(text: str) -> bool:
 
 
 def _read_header(path: str, text: str) -> Iterator[Stated]:
-    """Yield the fields of a numbered proposal, such as `PEP: 440`, whose name they are about."""
+    """Yield the fields of a numbered proposal, such as `PEP: 440`; they are about its name."""
     fields = dict(_HEADER.findall(text.partition("\n\n")[0]))
     series, number = next(iter(fields.items()), ("", ""))
     if not (series.isupper() and number.strip().isdecimal()):
@@ -207,7 +207,7 @@ def _read_tables(path: str, text: str) -> Iterator[Stated]:
 
 
 def _list_tables(lines: Sequence[str]) -> Iterator[list[list[str]]]:
-    """Yield the rows of each table, that of the column names first, as cells."""
+    """Yield the rows of each table as cells, the row of column names first."""
     place = 1
     while place < len(lines):
         if _RULE.match(lines[place]) and "-" in lines[place] and "|" in lines[place] and _ROW.match(lines[place - 1]):
@@ -221,9 +221,9 @@ def _list_tables(lines: Sequence[str]) -> Iterator[list[list[str]]]:
 
 
 def _list_parts(cell: str) -> list[str]:
-    """Return the lines or links of a cell without markup, of a link and what follows a comma the link.
+    """Return the lines or links of a cell without markup. Text after a link and a comma is dropped.
 
-    There are none if the cell is empty, or if another line has a link and more.
+    Return nothing if the cell is empty, or if another line has a link and further text.
     """
     if not _LINK.sub("", cell).strip(" ,"):
         return [found[1] for found in _LINK.finditer(_MARKUP.sub("", cell))]

@@ -71,7 +71,7 @@ class Deadline:
         _watcher.look()
 
     def expire(self) -> bool:
-        """End the work if its time is up and nothing is being committed. Return whether it has ended."""
+        """End the work if its time is up and no commit is running. Return whether it has ended."""
         with self._lock:
             if self._commits or not self.is_over:
                 return False

@@ -1,4 +1,4 @@
-"""Compute the keys by which similar names are found, and match acronyms with the names they stand for.
+"""Compute the keys that find similar names, and match acronyms with their full names.
 
 A key is a pure function of one name, so a store can index it, and two names are compared only if they share one.
 There are three kinds: the words of a name, its initials, and a person's last name with the first initial. Keys find
@@ -118,7 +118,7 @@ def get_letters(short: str) -> str:
 
 
 def is_short_for(short: str, full: str) -> bool:
-    """Return whether a short form may stand for a name: it spells the initials, with or without small words.
+    """Return whether a short form may mean a name: it spells the initials, with or without small words.
 
     Letters within words count if every word contributes one (`DNA`, deoxyribonucleic acid). A plural `s` is
     ignored.

@@ -186,7 +186,7 @@ OTHERWISE = Rule("", "chain", "the default for documents")
 
 
 def resolve_method(method: str) -> str:
-    """Return the name of the recipe that a method stands for, or `auto`. Upper and lower case are the same."""
+    """Return the name of the recipe of a method, or `auto`. Upper and lower case are the same."""
     name = ALIASES.get(method.lower(), method.lower())
     if name != AUTO and name not in RECIPES and load_plugin("waylore.recipes", name) is None:
         raise ArgumentError(

@@ -89,7 +89,7 @@ def _asks(question: str, words: frozenset[str], name: str) -> bool:
 
 @cache
 def _load_relations() -> tuple[Mapping[str, KnownRelation], Mapping[str, KnownRelation]]:
-    """Return the relations by name, and those that stand for all predicates with the same beginning."""
+    """Return the relations by name, and the relations that mean all predicates with the same beginning."""
     table = tomllib.loads(files("waylore").joinpath("relations.toml").read_text("utf-8"))
     exact: dict[str, KnownRelation] = {}
     begun: dict[str, KnownRelation] = {}

@@ -61,7 +61,7 @@ _ASIDE = re.compile(r"\(.*?\)")
 _OPTIONAL = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _STEMMERS = {"latin": Stemmer.Stemmer("english"), "cyrillic": Stemmer.Stemmer("russian")}
 _STEMMING = threading.Lock()  # a Snowball stemmer keeps state while it works
-# What one token covers, and its cost in tokens: about the larger of cl100k and o200k.
+# Patterns of one token, and their cost in tokens: about the larger of cl100k and o200k.
 # They are compiled on first use, because that takes half as long as loading the module.
 _PIECES = (
     # The first two patterns cover ASCII; long words are rare.

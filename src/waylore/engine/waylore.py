@@ -1180,7 +1180,7 @@ class Waylore:
 
     @observe
     def quarantine(self, author: str) -> Receipt:
-        """Hide all documents that an author wrote until `release`, and return a receipt.
+        """Hide all documents of an author until `release`, and return a receipt.
 
         They are in no search, list, graph, count or export. Later documents of the author are not hidden: revoke its
         key first.
@@ -1420,7 +1420,7 @@ class Waylore:
         )
 
     def _make_sieve(self) -> "Sieve":
-        """Make a sieve that leaves secrets out of what one call adds."""
+        """Make a sieve that leaves secrets out of the texts of one call."""
         from waylore.indexing.secrets.sieve import make_sieve  # noqa: PLC0415 (a search starts without it)
 
         return make_sieve(self._scrub)

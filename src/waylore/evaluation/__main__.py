@@ -130,7 +130,7 @@ def create_parser(prog: str) -> Parser:
 
 
 def _add_folder_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", type=Path, metavar="FOLDER", help="Folder of files to measure on")
+    parser.add_argument("path", nargs="?", type=Path, metavar="FOLDER", help="Folder of files to measure")
     parser.add_argument(
         "--questions", type=Path, metavar="FILE", help="Your questions about FOLDER; without them, some are made"
     )

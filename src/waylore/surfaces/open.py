@@ -271,7 +271,7 @@ def _to_value(kind: Any, value: str, name: str) -> Any:
 
 
 def _to_scalar(value: str) -> Any:
-    """Return the number, boolean or None that a text stands for, else the text."""
+    """Return the number, boolean or None that a text spells, else the text."""
     try:
         return json.loads(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Test the assertions of a subject and a predicate: newest first, limited, and within what the caller may see."""
+"""Test the assertions of a subject and a predicate: newest first, limited, and only visible ones."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -32,7 +32,7 @@ class Assertion:
 
     @property
     def quote(self) -> str:
-        """The beginning of what was said, on one line; empty if the passage only repeats the fact."""
+        """The beginning of the statement, on one line; empty if the passage only repeats the fact."""
         is_short = bool(self.passage.role) and len(self.passage.text) <= MAX_QUOTE
         words = self.passage.text if is_short else self.fact.statement or self.passage.text
         stated = f"{self.fact.subject} {self.fact.predicate} {self.fact.object}"

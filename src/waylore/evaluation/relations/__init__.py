@@ -1,1 +1,1 @@
-"""Measure questions that ask for a set: whether `related` returns all of it, and nothing else."""
+"""Measure questions that ask for a set: whether `related` returns exactly this set."""

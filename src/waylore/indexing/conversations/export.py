@@ -1,4 +1,4 @@
-"""The files of an export: a single file, a folder, or a zip file, whose parts are unpacked one at a time.
+"""Read the files of an export: a single file, a folder, or a zip file, unpacked one part at a time.
 
 `Limits.bytes` limits each file, and `Limits.unpacked_bytes` all bytes that are unpacked from a zip file; the sizes
 stated in it are not trusted. Nothing is unpacked to disk. The module knows no format.

@@ -93,7 +93,7 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the file that the piece stands for."""
+        """The number of bytes of the file that the piece covers."""
         return len(self.content) if self.content or not self.is_last else self.file.size
 
 

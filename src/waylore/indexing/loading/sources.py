@@ -97,7 +97,7 @@ def _open_system(url: str) -> tuple[Any, str]:
         raise ConfigError("a URL needs fsspec: pip install 'waylore[urls]'") from error
     try:
         system, path = url_to_fs(url)
-    except (ImportError, ValueError) as error:  # the package of its scheme is missing, or there is none
+    except (ImportError, ValueError) as error:  # no package for its scheme, or it is not installed
         raise ConfigError(f"{url} cannot be opened: {error}"[:300]) from error
     return system, path
 

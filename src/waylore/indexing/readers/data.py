@@ -41,7 +41,7 @@ def read_yaml(source: Source) -> Iterator[Reading]:
 
 
 def read_toml(source: Source) -> Iterator[Reading]:
-    """Read a TOML file as one document; a comment stands before the first key of the name below it."""
+    """Read a TOML file as one document; a comment is put before the first key of the name below it."""
     text = decode_text(source.read_bytes(), source.limits)
     try:
         node = to_node(tomllib.loads(text.replace("\r\n", "\n"), parse_float=str))
@@ -123,7 +123,7 @@ class _FieldWriter(TextWriter):
                     self.add_node("", item, inner)
 
     def add_comments(self, before: int | None) -> None:
-        """Add the comments that stand before an offset, or all that are left, as one paragraph."""
+        """Add the comments before an offset, or all remaining ones, as one paragraph."""
         lines = []
         while self._comments and (before is None or self._comments[0][0] < before):
             lines.append(self._comments.popleft()[1])

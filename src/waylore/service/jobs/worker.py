@@ -57,7 +57,7 @@ def _work(jobs: JobRunner, heartbeat_timeout: float, *, is_reserve: bool) -> Non
 
 
 async def _hold(jobs: JobRunner, heartbeat_timeout: float) -> None:
-    """Hold the jobs that run in this process, and stop those that another process cancelled, until cancelled."""
+    """Hold the jobs that run in this process, and stop jobs that another process cancelled, until cancelled."""
     held_at = time.monotonic()
     while True:
         await asyncio.sleep(min(heartbeat_timeout / 3, POLL_SECONDS))

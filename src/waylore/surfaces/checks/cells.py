@@ -1,4 +1,4 @@
-"""Check what moves of collections need of a cell, and what they have left on it."""
+"""Check whether a cell allows moves of collections, and find slots that moves have left on it."""
 
 from collections.abc import Iterator
 

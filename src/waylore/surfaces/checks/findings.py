@@ -1,4 +1,4 @@
-"""What a check of `waylore doctor` found, and the remedies that several checks name."""
+"""The findings of checks of `waylore doctor`, and the remedies that several checks name."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -8,8 +8,8 @@ from waylore.settings.sections import Settings
 from waylore.store.urls import parse_url
 from waylore.surfaces.checks.findings import Finding
 
-MAX_LAG_SECONDS = 60.0  # of the oldest change that the index does not have
-MIN_SHARE = 0.99  # of the items that have a point; some passages have neither words nor a vector
+MAX_LAG_SECONDS = 60.0  # age of the oldest change that the index does not have
+MIN_SHARE = 0.99  # share of the items with a point; some passages have neither words nor a vector
 FEED = "run `waylore index feed`, and look at the log of the processes that have the collection open"
 
 

@@ -1,7 +1,7 @@
 """The checks of `waylore doctor`: functions that yield findings, each with its remedy.
 
-They check settings, models, store, collection and disk. They create no file, upgrade no schema, and do not examine the
-stored content unless they are asked to; but every page of a file is compared with its checksum.
+They check settings, models, store, collection and disk. They create no file and upgrade no schema. They examine the
+stored content only with `--deep`, but compare every page of a file with its checksum.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ def run_checks(is_deep: bool = False, /, **options: Any) -> Iterator[Finding]:
 
 
 def _check_old_settings() -> Iterator[Finding]:
-    """Yield variables and files that have the old name of this product, which are not read."""
+    """Yield variables and files with the old name of this product; they are not read."""
     for old, new in list_old_settings():
         yield Finding("settings", "note", f"{old} is not read", f"rename it to {new}")
 
@@ -157,7 +157,7 @@ def _get_first_line(error: Exception) -> str:
 
 
 def _describe_source(settings: Settings, options: Mapping[str, Any]) -> str:
-    """Return the place of the settings; the place of the store too, if it is another one."""
+    """Return the place of the settings, and the place of the store if it is another one."""
     file = find_project_file()
     place = next(each.source for each in list_settings(settings, **options) if each.name == "store")
     general = f"from {file}" if file.is_file() else f"no {PROJECT}; defaults and variables are used"

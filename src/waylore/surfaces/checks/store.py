@@ -80,7 +80,7 @@ def _check_file(path: Path) -> Iterator[Finding]:
 
 
 def _check_read_only(path: Path, folder: Path) -> Iterator[Finding]:
-    """Report a file that can only be read. A schema that must be upgraded is wrong, because it cannot be."""
+    """Report a read-only file. An old schema is a problem, because it cannot be upgraded."""
     place = folder if os.access(path, os.W_OK) else path
     message = f"{place} is read-only; searches work, writes do not, and uses are not counted"
     yield Finding("store", "note", message, f"chmod u+w {place}, or put the store elsewhere")

@@ -142,7 +142,7 @@ def quarantine(
     collection: CollectionName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Hide all documents that an author wrote until they are released.
+    """Hide all documents of an author until they are released.
 
     Example: `waylore quarantine key:4f1c2a9be07d3351`
     """

@@ -1,6 +1,6 @@
 """`waylore serve`, `explore`, `worker` and `migrate`: run the HTTP service and its jobs, prepare their database.
 
-Options reach the worker processes through the environment, from which each process reads its settings.
+Options are passed to the worker processes through the environment; each process reads its settings from it.
 """
 
 import asyncio

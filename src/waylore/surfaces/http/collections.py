@@ -147,7 +147,7 @@ async def list_quarantined(access: AdminAccess) -> Quarantine:
 
 @router.post("/{collection}/quarantine", dependencies=[IDEMPOTENT], responses=describe_problems(*BODY_STATUSES))
 async def quarantine_author(access: AdminAccess, body: AuthorBody) -> Receipt:
-    """Hide all documents that an author wrote until they are released. The receipt lists the removed items."""
+    """Hide all documents of an author until they are released. The receipt lists the hidden items."""
     return Receipt.of(await access.forget(lambda waylore: waylore.quarantine(body.author)))
 
 

@@ -187,7 +187,7 @@ async def get_receipt(access: ReadAccess, receipt: ReceiptId) -> Receipt:
 
 @router.post("/receipts/verify", responses=BODY_PROBLEMS)
 async def verify_receipt(access: WriteAccess, body: ReceiptBody) -> VerificationResult:
-    """Check that nothing of a receipt's items is still stored. Reads the whole collection."""
+    """Check that none of a receipt's items is still stored. Reads the whole collection."""
     left = await access.run(lambda waylore: waylore.verify_forgotten(body.to_receipt()))
     return VerificationResult(left=list(left))
 

@@ -189,7 +189,7 @@ class IdleTimeoutProtocol(H11Protocol):
     def close_if_idle(self) -> None:
         """Close the connection if no request was handled for too long, else start the timer again."""
         now = self.loop.time()
-        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn says
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, despite the type in uvicorn
         is_idle = self.transport.is_closing() or cycle is None or cycle.response_complete
         if not is_idle or self.cycle is not self.last_cycle:
             self.last_cycle, self.idle_since = self.cycle, now

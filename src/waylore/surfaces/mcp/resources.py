@@ -1,6 +1,6 @@
 """Read entities, documents and passages as Markdown under `waylore://` addresses, for people who attach them.
 
-An agent reads only what it may see. A text ends at the length of a page; the tools read the rest.
+An agent reads only visible documents. A text ends at the length of a page; the tools read the rest.
 """
 
 from collections.abc import Callable, Iterable, Iterator

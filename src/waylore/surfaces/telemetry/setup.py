@@ -44,7 +44,7 @@ class Telemetry:
             yield
 
     def flush(self) -> None:
-        """Send the spans that were not sent yet, for a few seconds at most."""
+        """Send the waiting spans, for at most a few seconds."""
         if self.spans:
             self.spans.flush()
 

@@ -54,7 +54,7 @@ def render_entities(answer: EntityList, name: str = "") -> RenderableType:
 
 
 def _render_thing(entities: Sequence[Entity]) -> Text:
-    """Render a thing as the entity that stands for it, and its other names."""
+    """Render a thing as its main entity and its other names."""
     shown = render_entity(entities[0])
     others = dict.fromkeys(to_line(entity.name) for entity in entities[1:] if entity.name != entities[0].name)
     return shown.append(f"\nalso {', '.join(others)}", DIM) if others else shown

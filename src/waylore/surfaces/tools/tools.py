@@ -113,7 +113,7 @@ class Tool(Generic[T, R]):
 
     @property
     def name(self) -> str:
-        """The name by which a model calls the tool."""
+        """The name that a model uses to call the tool."""
         return self.run.__name__
 
     @property

@@ -162,6 +162,31 @@ test("an error of the service is shown in its words", async () => {
   await page.context().close();
 });
 
+test("an unknown collection is named, and those that may be seen", async () => {
+  const { page, close } = await openPage(browser, scene.url, scene.key);
+  await page.goto(toAddress({ q: "lanternfish", collection: "typo" }));
+  await page.getByText("There is no collection typo that you may see.").waitFor();
+  await checkAccessibility(page);
+  await page.locator("main").getByRole("link", { name: "default" }).click();
+  await page.waitForSelector(".welcome");
+  await close();
+});
+
+test("a service that does not answer is said, and asked again", async () => {
+  const { page } = await openPage(browser, scene.url, scene.key);
+  await page.goto(scene.url);
+  await page.waitForSelector(".welcome");
+  await page.route("**/v1/**", (route) => route.abort());
+  await page.goto(toAddress({ q: "lanternfish" }));
+  await page.getByText("The service does not answer.").waitFor();
+  await page.reload();
+  await page.getByText("The service does not answer.").waitFor();
+  await page.unroute("**/v1/**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.waitForSelector("article.card");
+  await page.context().close();
+});
+
 test("a key is asked for, and a wrong one refused", async () => {
   const { page } = await openPage(browser, scene.url, "");
   await page.goto(toAddress({ q: "lanternfish" }));

@@ -20,7 +20,24 @@ let browser: Browser;
 before(async () => void (browser = await startBrowser()));
 after(() => browser.close());
 
-const NOTE = "# Login\n\nLogin needs Sessions, and asks [[Sessions]] before it lets anyone in.\n";
+const NOTE = `# Login
+
+Login needs Sessions, and asks [[Sessions]] before it lets anyone in.
+
+It was written by [Kofi Mensah](../people/kofi.md) and is run by the Storage team.
+
+Nobody likes it.
+
+| Step | Takes |
+|---|---|
+| ask | 2 ms |
+
+\`\`\`sh
+login --all
+
+# not a heading
+\`\`\`
+`;
 const DROPPED = "# Larder\n\nLarder is the key-value store of the team.\n";
 
 async function show(page: Page, values: Record<string, string> = {}): Promise<void> {
@@ -62,7 +79,13 @@ test("adds a file, opens it with its statements marked, and forgets it with a re
   await page.getByText(/1 document, \d+ facts?/).waitFor();
   await page.locator(".list a", { hasText: "refunds.md" }).click();
   await page.waitForSelector(".open mark");
-  assert.match((await page.locator(".open mark").allInnerTexts()).join(" "), /Login needs Sessions/);
+  const marked = (await page.locator(".open mark").allInnerTexts()).join(" ");
+  assert.match(marked, /Login needs Sessions/);
+  assert.match(marked, /It was written by \[Kofi Mensah\]/); // the statement has a name for "it", and no address
+  assert.doesNotMatch(marked, /Nobody likes it/);
+  assert.deepEqual(await page.locator(".open .table").locator("th, td").allInnerTexts(), ["Step", "Takes", "ask", "2 ms"]);
+  assert.match(await page.locator(".open .code").innerText(), /login --all\n\n# not a heading/);
+  assert.deepEqual(await page.locator(".open .link").allTextContents(), ["[[", "]]", "[", "](../people/kofi.md)"]);
   await forgetOpen(page);
   assert.match(await page.locator(".forget code").innerText(), /^[0-9a-f]{32}$/);
   await page.waitForFunction((count) => document.querySelectorAll(".list li").length === count, scene.all.length);

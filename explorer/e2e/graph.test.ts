@@ -185,6 +185,44 @@ test("on a phone no name ends outside of the drawing", async () => {
   await close();
 });
 
+for (const width of [1440, 390])
+  test(`no word of the drawing covers another, ${width} pixels wide`, async () => {
+    const { page, close } = await openPage(browser, scene.url, scene.key, { viewport: { width, height: 900 } });
+    await page.addInitScript(recordWords);
+    await show(page, { entity: "lanternfish", hops: "2" });
+    await page.waitForFunction(() => document.querySelector(".canvas[data-settled]"));
+    const words = await page.evaluate(() => (window as unknown as { written: Written[] }).written);
+    assert.ok(words.length > 5, `${words.length} words`);
+    for (const [index, one] of words.entries())
+      for (const other of words.slice(index + 1)) {
+        const isApart = Math.abs(one.x - other.x) >= (one.width + other.width) / 2 || Math.abs(one.y - other.y) >= 11;
+        assert.ok(isApart, `${JSON.stringify(one)} covers ${JSON.stringify(other)}`);
+      }
+    await close();
+  });
+
+interface Written {
+  text: string;
+  x: number; // the middle
+  y: number;
+  width: number;
+}
+
+/** Keep what is written on the drawing since it was cleared. */
+function recordWords(): void {
+  const written: Written[] = [];
+  Object.assign(window, { written });
+  const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    written.push({ text, x, y, width: this.measureText(text).width });
+    fillText.call(this, text, x, y);
+  };
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (this.canvas.classList.contains("sigma-labels")) written.length = 0;
+    clearRect.apply(this, box);
+  };
+}
+
 test("is drawn without WebGL too: dragged, zoomed and clicked", async () => {
   const plain = await startBrowser("none");
   const { page, close } = await openPage(plain, scene.url, scene.key);

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { service } from "./service";
+import { explain, service } from "./service";
 import { type Provider, findProvider, getKey, setKey, startLogin } from "./session";
 
 const NO_LOGIN = "signing in needs a page that is served with https"; // without it, browsers compute no hash
@@ -20,7 +20,7 @@ export function Login({ reason, onOpen }: { reason: string; onOpen: () => void }
       onOpen();
     } catch (error) {
       setKey(former);
-      setProblem((error as Error).message);
+      setProblem(explain(error));
     }
   };
   return (

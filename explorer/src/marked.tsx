@@ -1,5 +1,7 @@
 import { type Piece, clean, split } from "./text";
 
+const LONG_LINK = 16; // characters, from which on the address of a link is shown in part
+
 interface MarkedProps {
   text: string;
   terms: ReadonlySet<string>;
@@ -18,6 +20,12 @@ function showPiece(piece: Piece, index: number) {
       <b key={index} class="named">
         {piece.text}
       </b>
+    );
+  if (piece.mark === "link")
+    return (
+      <span key={index} class={piece.text.length > LONG_LINK ? "link long" : "link"} title={piece.text}>
+        {piece.text}
+      </span>
     );
   return piece.text;
 }

@@ -1,6 +1,6 @@
 // The service that serves this page, through the client for TypeScript. Each call sends the key of the session.
 
-import { Waylore } from "waylore";
+import { Waylore, WayloreError } from "waylore";
 
 import { getKey } from "./session";
 import type { Job, Receipt } from "./types";
@@ -14,6 +14,16 @@ function findFolder(): string {
 }
 
 export const service = new Waylore({ url: findFolder(), key: getKey, fetch: sendPlainly });
+
+/** Return whether the service gave no answer at all. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof WayloreError && error.kind === "unreachable";
+}
+
+/** Say what went wrong, to somebody who looks at a page. */
+export function explain(error: unknown): string {
+  return isUnreachable(error) ? "The service does not answer. Check that it runs, then try again." : (error as Error).message;
+}
 
 /** Forget a document, or only say what would be removed. */
 export function forget(collection: string, id: string, user: string, isTrial: boolean): Promise<Receipt> {

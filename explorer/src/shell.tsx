@@ -10,7 +10,7 @@ import { GraphView } from "./graph/graph";
 import { InsightView } from "./insight/insight";
 import { Login } from "./login";
 import { MemoryView } from "./memory/memory";
-import { service } from "./service";
+import { explain, isUnreachable, service } from "./service";
 import { getKey, setKey } from "./session";
 import { type Theme, getTheme, setTheme } from "./theme";
 import type { Collection } from "./types";
@@ -29,14 +29,21 @@ const VIEWS = [
   { name: "insight", title: "Insight", view: InsightView },
 ] as const;
 
-type Access = { state: "unknown" } | { state: "locked"; reason: string } | { state: "open"; collections: Collection[] };
+type Access =
+  | { state: "unknown" }
+  | { state: "silent"; reason: string } // no service answers
+  | { state: "locked"; reason: string }
+  | { state: "open"; collections: Collection[] };
+
+const MOST_COLLECTIONS = 100; // that are listed
 
 export function Shell({ refusal }: { refusal: string }) {
   const [place, visit] = usePlace();
   const [access, setAccess] = useState<Access>({ state: "unknown" });
   const open = async () => setAccess(await readAccess(refusal));
-  useEffect(() => void open(), []);
+  useEffect(() => void open(), [place.values["collection"]]); // one that the address names may be new
   if (access.state === "unknown") return <p class="waiting">Opening…</p>;
+  if (access.state === "silent") return <Silent reason={access.reason} onRetry={open} />;
   if (access.state === "locked") return <Login reason={access.reason} onOpen={open} />;
   const collection = place.values["collection"] || chooseCollection(access.collections);
   const shown = VIEWS.find(({ name }) => name === place.view) ?? VIEWS[0];
@@ -52,7 +59,11 @@ export function Shell({ refusal }: { refusal: string }) {
       </a>
       <Header place={place} shown={shown.name} collection={collection} names={access.collections} onLeave={leave} />
       <main id="main" tabIndex={-1}>
-        <View key={`${shown.name} ${collection}`} collection={collection} place={place} visit={visit} />
+        {isUnknown(collection, access.collections) ? (
+          <UnknownCollection name={collection} known={access.collections} view={shown.name} />
+        ) : (
+          <View key={`${shown.name} ${collection}`} collection={collection} place={place} visit={visit} />
+        )}
       </main>
     </>
   );
@@ -60,17 +71,54 @@ export function Shell({ refusal }: { refusal: string }) {
 
 async function readAccess(refusal: string): Promise<Access> {
   try {
-    const { collections } = await service.listCollections({ query: { limit: 100 } });
+    const { collections } = await service.listCollections({ query: { limit: MOST_COLLECTIONS } });
     return { state: "open", collections };
   } catch (error) {
+    if (isUnreachable(error)) return { state: "silent", reason: explain(error) };
     const isKeyMissing = error instanceof WayloreError && error.status === 401;
-    return { state: "locked", reason: refusal || (isKeyMissing ? "" : (error as Error).message) };
+    return { state: "locked", reason: refusal || (isKeyMissing ? "" : explain(error)) };
   }
 }
 
 function chooseCollection(collections: Collection[]): string {
   const names = collections.map(({ name }) => name);
   return names.includes("default") ? "default" : (names[0] ?? "default");
+}
+
+/** Return whether no collection of this name may be seen. A store without collections gets them as they are written. */
+function isUnknown(collection: string, known: Collection[]): boolean {
+  return known.length > 0 && known.length < MOST_COLLECTIONS && !known.some(({ name }) => name === collection);
+}
+
+function UnknownCollection({ name, known, view }: { name: string; known: Collection[]; view: string }) {
+  return (
+    <>
+      <p class="problem" role="alert">
+        There is no collection {name} that you may see.
+      </p>
+      <ul aria-label="Collections">
+        {known.map((each) => (
+          <li key={each.name}>
+            <a href={writePlace({ view, values: { collection: each.name } })}>{each.name}</a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Silent({ reason, onRetry }: { reason: string; onRetry: () => void }) {
+  return (
+    <main class="login">
+      <h1>Waylore</h1>
+      <p class="problem" role="alert">
+        {reason}
+      </p>
+      <button type="button" onClick={onRetry}>
+        Try again
+      </button>
+    </main>
+  );
 }
 
 function focusMain(event: Event): void {
@@ -111,7 +159,7 @@ function Header({ place, shown, collection, names, onLeave }: HeaderProps) {
           <label class="quiet">
             <span class="hidden">Collection</span>
             <select value={collection} onChange={change}>
-              {names.map(({ name }) => (
+              {[...new Set([...names.map(({ name }) => name), collection])].map((name) => (
                 <option key={name}>{name}</option>
               ))}
             </select>
@@ -148,7 +196,7 @@ function ThemeButton() {
     setShown(other);
   };
   return (
-    <button type="button" class="plain" onClick={change}>
+    <button type="button" class="plain" aria-label={`${other === "dark" ? "Dark" : "Light"} colours`} onClick={change}>
       {other === "dark" ? "Dark" : "Light"}
     </button>
   );

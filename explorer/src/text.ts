@@ -2,6 +2,7 @@
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+const LINK = /(?<before>!?\[|\[\[)(?<words>[^[\]\n]+)(?<after>\]\([^()\s]*(?:\s"[^"\n]*")?\)|(?<=\[\[[^[\]\n]+)\]\])/g;
 const STOP_WORDS = new Set(
   (
     "a an and are as at be been being but by can could did do does for from had has have he her his how i if in into " +
@@ -12,7 +13,7 @@ const STOP_WORDS = new Set(
 
 export interface Piece {
   text: string;
-  mark: "" | "word" | "name";
+  mark: "" | "word" | "name" | "link"; // the signs and the address around the words of a link of Markdown
 }
 
 export function clean(text: string): string {
@@ -38,8 +39,20 @@ export function listTerms(question: string): Set<string> {
   return new Set(words.map(stem));
 }
 
-/** Split a text at its names and at the words of the question. */
+/** Split a text at its links, its names and the words of the question. */
 export function split(text: string, terms: ReadonlySet<string>, names: readonly string[] = []): Piece[] {
+  const pieces: Piece[] = [];
+  let last = 0;
+  for (const { index, 0: whole, groups } of text.matchAll(LINK)) {
+    const { before = "", words = "", after = "" } = groups ?? {};
+    pieces.push(...splitNames(text.slice(last, index), terms, names), { text: before, mark: "link" });
+    pieces.push(...splitNames(words, terms, names), { text: after, mark: "link" });
+    last = index + whole.length;
+  }
+  return [...pieces, ...splitNames(text.slice(last), terms, names)];
+}
+
+function splitNames(text: string, terms: ReadonlySet<string>, names: readonly string[]): Piece[] {
   const wanted = names.filter((name) => name.trim().length > 1).map((name) => escape(name.trim()));
   if (!wanted.length) return splitWords(text, terms);
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}])`, "giu");

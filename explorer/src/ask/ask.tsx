@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { service } from "../service";
+import { writePlace } from "../address";
+import { explain, service } from "../service";
 import type { ViewProps } from "../shell";
 import { count } from "../text";
 import type { SearchResult, Statistics } from "../types";
@@ -23,7 +24,7 @@ export function Ask({ collection, place, visit }: ViewProps) {
     service
       .searchCollection({ path: { collection }, body: { ...question, explain: true }, signal: leaving.signal })
       .then((result) => setAnswer({ result }))
-      .catch((error: Error) => leaving.signal.aborted || setAnswer({ problem: error.message }));
+      .catch((error: Error) => leaving.signal.aborted || setAnswer({ problem: explain(error) }));
     return () => leaving.abort();
   }, [collection, visit]);
   return (
@@ -36,6 +37,11 @@ export function Ask({ collection, place, visit }: ViewProps) {
       {answer.problem && (
         <p class="problem" role="alert">
           {answer.problem}
+        </p>
+      )}
+      {answer.isWaiting && !answer.result && (
+        <p class="quiet" aria-hidden="true">
+          Searching…
         </p>
       )}
       {answer.result && (
@@ -62,15 +68,22 @@ function Welcome({ collection }: { collection: string }) {
         Ask in plain words. Every passage that is found shows its way: from the names in your question, over what
         authors wrote, to the passage itself.
       </p>
-      {size && (
+      {size?.documents === 0 && (
+        <p>
+          The collection {collection} is empty. Add files on the page{" "}
+          <a href={writePlace({ view: "documents", values: { collection } })}>Documents</a>, or with <code>waylore add</code>.
+        </p>
+      )}
+      {size && size.documents > 0 && (
         <p class="quiet">
-          {collection} has {count(size.documents, "document")}, {count(size.passages, "passage")},{" "}
+          The collection {collection} has {count(size.documents, "document")}, {count(size.passages, "passage")},{" "}
           {count(size.entities, "name")} and {count(size.facts, "fact")}
           {size.model ? `, with vectors of ${size.model}` : ", without vectors"}.
         </p>
       )}
       <p class="quiet">
-        <kbd>/</kbd> leads back to the question. The address of this page holds all of it: send it to a colleague.
+        The key <kbd>/</kbd> leads to the question. The address of the page holds the question and all options: send it
+        to a colleague, who sees the same answer as far as their key allows.
       </p>
     </div>
   );

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { writePlace } from "../address";
 import { type Block, splitBlocks } from "../blocks";
 import { Marked } from "../marked";
+import { BlockText } from "../passage";
 import { clean, formatDay } from "../text";
 import type { Explanation, Fact, Hit, SearchResult, Superseder } from "../types";
 import { Shares } from "./shares";
@@ -92,10 +93,8 @@ function Text({ blocks, terms, names }: TextProps) {
   return (
     <>
       <div class={isOpen ? "text" : "text cut"}>
-        {blocks.map(({ kind, text }, index) => (
-          <p key={index} class={kind}>
-            <Marked text={text} terms={terms} names={names} />
-          </p>
+        {blocks.map((block, index) => (
+          <BlockText key={index} block={block} show={(text) => <Marked text={text} terms={terms} names={names} />} />
         ))}
       </div>
       {isLong && (

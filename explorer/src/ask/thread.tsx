@@ -44,13 +44,15 @@ function Words({ said }: { said: Said }) {
   );
 }
 
-/** The sentence of the author, and where it stands. */
+/** The sentence of the author, and where it stands. What is in the passage beside it, or is said by the relation, is not repeated. */
 function Quote({ said, rank, ranks }: { said: Said; rank: number; ranks: ReadonlyMap<string, number> }) {
   const stated = ranks.get(said.passage);
   const where = stated === rank ? "stated here" : stated ? `stated in ${stated}` : "";
   return (
     <>
-      {said.statement && said.statement !== said.words && <q class="statement">{said.statement}</q>}
+      {said.statement && said.statement !== said.words && stated !== rank && (
+        <q class={stated ? "statement short" : "statement"}>{said.statement}</q>
+      )}
       {(where || said.about) && (
         <small>
           {stated && stated !== rank ? (

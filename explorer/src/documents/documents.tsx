@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { go, writePlace } from "../address";
 import { readFields, useFields } from "../fields";
-import { service } from "../service";
+import { explain, service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, formatDay } from "../text";
 import type { Document } from "../types";
@@ -81,7 +81,7 @@ function List({ collection, under, user, open }: ListProps) {
         setDocuments((known) => [...(cursor ? (known ?? []) : []), ...page.documents]);
         setNext(page.next);
       },
-      (error: Error) => setProblem(error.message),
+      (error: Error) => setProblem(explain(error)),
     );
   useEffect(() => void read(""), []);
   return (
@@ -109,7 +109,7 @@ function List({ collection, under, user, open }: ListProps) {
       </ul>
       {next && (
         <button type="button" class="plain" onClick={() => void read(next)}>
-          More
+          More documents
         </button>
       )}
     </>

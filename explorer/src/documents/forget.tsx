@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { forget, service } from "../service";
+import { explain, forget, service } from "../service";
 import { count } from "../text";
 import type { Receipt } from "../types";
 
@@ -21,7 +21,7 @@ interface ForgetProps {
 export function Forget({ collection, id, user, onForgotten }: ForgetProps) {
   const [stage, setStage] = useState<Stage>({ name: "start" });
   const [problem, setProblem] = useState("");
-  const run = (work: () => Promise<void>) => void work().catch((error: Error) => setProblem(error.message));
+  const run = (work: () => Promise<void>) => void work().catch((error: Error) => setProblem(explain(error)));
   const tryOut = () =>
     run(async () => setStage({ name: "trial", receipt: await forget(collection, id, user, true) }));
   const remove = () =>

@@ -3,12 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { describeFact } from "../ask/way";
-import { type Block, splitBlocks } from "../blocks";
-import { service } from "../service";
+import { splitBlocks } from "../blocks";
+import { Marked } from "../marked";
+import { BlockText } from "../passage";
+import { explain, service } from "../service";
 import { clean, count, formatDay, spell } from "../text";
 import type { Fact, IndexedDocument, Passage } from "../types";
 import { Forget } from "./forget";
 import { markStatements } from "./statements";
+
+const NO_TERMS: ReadonlySet<string> = new Set();
 
 interface OpenProps {
   collection: string;
@@ -23,7 +27,7 @@ export function OpenDocument({ collection, id, user, onForgotten, onClose }: Ope
   const [problem, setProblem] = useState("");
   useEffect(() => {
     const asked = service.getDocument({ path: { collection, document: id }, query: { user } });
-    asked.then(setShown, (error: Error) => setProblem(error.message));
+    asked.then(setShown, (error: Error) => setProblem(explain(error)));
   }, []);
   if (problem)
     return (
@@ -78,7 +82,7 @@ function PassageText({ number, passage, title, facts }: PassageProps) {
       {said && <p class="quiet">{clean(said)}</p>}
       <div class="text">
         {blocks.filter(({ kind, text }) => kind !== "heading" || text !== title).map((block, index) => (
-          <BlockText key={index} block={block} statements={statements} />
+          <BlockText key={index} block={block} show={(text) => <Stated text={text} statements={statements} />} />
         ))}
       </div>
       {facts.length > 0 && (
@@ -95,12 +99,14 @@ function PassageText({ number, passage, title, facts }: PassageProps) {
   );
 }
 
-function BlockText({ block, statements }: { block: Block; statements: string[] }) {
+/** A text with the sentences marked that state facts. */
+function Stated({ text, statements }: { text: string; statements: string[] }) {
   return (
-    <p class={block.kind}>
-      {markStatements(block.text, statements).map((part, index) =>
-        part.isStatement ? <mark key={index}>{part.text}</mark> : part.text,
-      )}
-    </p>
+    <>
+      {markStatements(text, statements).map((part, index) => {
+        const shown = <Marked key={index} text={part.text} terms={NO_TERMS} />;
+        return part.isStatement ? <mark key={index}>{shown}</mark> : shown;
+      })}
+    </>
   );
 }

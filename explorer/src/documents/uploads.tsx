@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { followJob, upload } from "../service";
+import { explain, followJob, upload } from "../service";
 import { clean, count } from "../text";
 import type { Job } from "../types";
 
@@ -25,7 +25,7 @@ export function Uploads({ collection, onAdded }: { collection: string; onAdded: 
       await followJob(collection, job.id, (now) => change({ job: now }));
       onAdded();
     } catch (error) {
-      change({ problem: (error as Error).message });
+      change({ problem: explain(error) });
     }
   };
   const sendAll = async (files: Iterable<File>) => {
@@ -43,7 +43,9 @@ export function Uploads({ collection, onAdded }: { collection: string; onAdded: 
   return (
     <section class="uploads" aria-label="Add files">
       <label class={isOver ? "drop over" : "drop"} onDragOver={allow} onDragLeave={() => setOver(false)} onDrop={drop}>
-        Drop files here, or choose them
+        <span>
+          Drop files here, or <span class="choose">choose files</span>
+        </span>
         <input
           type="file"
           multiple

@@ -69,7 +69,7 @@ function buildGraph({ nodes, edges }: Neighbourhood, known: Places): Graph {
   }
   const relations = Map.groupBy(edges.values(), ({ from, to }) => [from, to].sort().join(" "));
   for (const [first, ...others] of relations.values()) {
-    const label = [...new Set([first!, ...others].map(({ fact }) => nameRelation(fact)))].join(" · ");
+    const label = [...new Set([first!, ...others].map(({ fact }) => nameRelation(fact)))].join("\u00a0· "); // a line begins with no dot
     graph.addEdgeWithKey(first!.id, first!.from, first!.to, { label, size: 1.5 }); // one label for all between two names
     for (const { id, from, to } of others) graph.addEdgeWithKey(id, from, to, { size: 1.5 });
   }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { go, keep, writePlace } from "../address";
 import { readFields, useFields } from "../fields";
-import { service } from "../service";
+import { explain, service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, count } from "../text";
 import type { Connection, Entity, EntityList, Related } from "../types";
@@ -15,6 +15,8 @@ import { Time, readDay } from "./time";
 import { Tree } from "./tree";
 
 const MAX_FACTS = 1_000; // of one answer of the service
+const NAMES_READ = 1_000; // to start with
+const NAMES_SHOWN = 100; // the most mentioned of them
 const SEPARATOR = "\n"; // between the names that were opened, which contain none
 
 interface Answer {
@@ -36,7 +38,7 @@ export function GraphView({ collection, place, visit }: ViewProps) {
     let isLeft = false;
     read(collection, { entity, to, hops, more, nodes, user }).then(
       (news) => isLeft || setAnswer(news),
-      (error: Error) => isLeft || setProblem(error.message),
+      (error: Error) => isLeft || setProblem(explain(error)),
     );
     return () => void (isLeft = true);
   }, [collection, visit]);
@@ -229,15 +231,19 @@ function Unknown({ name, others, values }: { name: string; others: Entity[]; val
 /** Names to start with. */
 function Names({ collection, user }: { collection: string; user: string }) {
   const [found, setFound] = useState<EntityList | null>(null);
-  useEffect(() => void service.listEntities({ path: { collection }, query: { user, limit: 100 } }).then(setFound, () => setFound(null)), [collection]);
+  const query = { user, limit: NAMES_READ };
+  useEffect(() => void service.listEntities({ path: { collection }, query }).then(setFound, () => setFound(null)), [collection]);
   if (!found) return null;
+  if (!found.entities.length) return <p class="quiet">No names that you may see are in the collection {collection}.</p>;
+  const most = found.entities.toSorted((one, other) => other.passages - one.passages).slice(0, NAMES_SHOWN);
+  const isAll = !found.after && most.length === found.entities.length;
   return (
     <section class="start" aria-label="Names">
       <p class="quiet">
-        {found.after ? "Some of the" : "The"} names of {collection}. Choose one, or write one above.
+        {isAll ? "The" : "Some of the"} names of the collection {collection}, the most mentioned first. Choose one, or write one above.
       </p>
       <ul>
-        {found.entities.map((entity) => (
+        {most.map((entity) => (
           <li key={entity.id}>
             <a href={writePlace({ view: "graph", values: { collection, user, entity: entity.name } })}>{clean(entity.name)}</a>{" "}
             <small>{count(entity.passages, "passage")}</small>

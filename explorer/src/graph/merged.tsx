@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { service } from "../service";
+import { explain, service } from "../service";
 import { clean } from "../text";
 import type { Entity, Merge } from "../types";
 
@@ -25,14 +25,14 @@ export function Merged({ collection, entities, onSeparate }: MergedProps) {
   const [merges, setMerges] = useState<Merge[]>([]);
   const [problem, setProblem] = useState("");
   const ids = entities.map(({ id }) => id).join(" ");
-  useEffect(() => void readMerges(collection, entities).then(setMerges, (error: Error) => setProblem(error.message)), [ids]);
+  useEffect(() => void readMerges(collection, entities).then(setMerges, (error: Error) => setProblem(explain(error))), [ids]);
   const separate = async ({ entity, other }: Merge) => {
     const [name, second] = [entity.name, other.name];
     try {
       const made = await service.markDistinct({ path: { collection }, body: { name, other: second } });
       onSeparate({ name, other: second, document: made.id });
     } catch (error) {
-      setProblem((error as Error).message);
+      setProblem(explain(error));
     }
   };
   return (
@@ -73,7 +73,7 @@ interface UndoProps {
 export function Undo({ collection, separated, onUndone }: UndoProps) {
   const [problem, setProblem] = useState("");
   const undo = () =>
-    service.forgetDocument({ path: { collection, document: separated.document } }).then(onUndone, (error: Error) => setProblem(error.message));
+    service.forgetDocument({ path: { collection, document: separated.document } }).then(onUndone, (error: Error) => setProblem(explain(error)));
   return (
     <p class="separated" role="status">
       {clean(separated.name)} and {clean(separated.other)} are separate now.{" "}

@@ -2,10 +2,7 @@
 
 import type Graph from "graphology";
 
-import { type Colours, FEW_RELATIONS, type Renderer, TOLERANCE, findMargin, write, writeName } from "./label";
-
-const LABEL = 13; // pixels
-const RELATION = 11;
+import { type Colours, type Dot, type Renderer, TOLERANCE, findMargin, listLines, writeWords } from "./label";
 
 interface Point {
   x: number;
@@ -35,8 +32,10 @@ export function drawPlainly(graph: Graph, place: HTMLElement, font: string, choo
     frame = 0;
     const context = clear(canvas, place);
     shown = findPlaces(graph, place, view);
-    drawLines(context, graph, shown, colours, font);
-    drawNames(context, [...shown.values()], colours, font);
+    drawLines(context, graph, shown);
+    drawDots(context, [...shown.values()]);
+    const dots = new Map([...shown].map(([id, each]) => [id, makeDot(each)]));
+    writeWords(context, [...dots.values()], listLines(graph, dots), font, colours);
   };
   const schedule = () => void (frame ||= requestAnimationFrame(draw));
   for (const event of ["eachNodeAttributesUpdated", "nodeAttributesUpdated", "edgeAttributesUpdated"] as const) graph.on(event, schedule);
@@ -88,18 +87,11 @@ function findRange(numbers: number[]): [number, number] {
   return numbers.reduce(([least, most], each) => [Math.min(least, each), Math.max(most, each)], [Infinity, -Infinity]);
 }
 
-function drawLines(context: CanvasRenderingContext2D, graph: Graph, shown: Map<string, Shown>, colours: Colours, font: string): void {
-  const hasWords = graph.order <= FEW_RELATIONS;
-  graph.forEachEdge((_, { color, label }, from, to) => {
-    const [start, end] = [shown.get(from)!, shown.get(to)!];
+function drawLines(context: CanvasRenderingContext2D, graph: Graph, shown: Map<string, Shown>): void {
+  context.lineWidth = 1.5;
+  graph.forEachEdge((_, { color }, from, to) => {
     context.strokeStyle = context.fillStyle = String(color);
-    context.lineWidth = 1.5;
-    drawArrow(context, start, end);
-    if (!hasWords || !label) return;
-    context.font = `${RELATION}px ${font}`;
-    const text = String(label);
-    const x = (start.x + end.x - context.measureText(text).width) / 2;
-    write(context, { text, x, y: (start.y + end.y) / 2, size: RELATION, font, colour: colours.quiet }, colours.paper);
+    drawArrow(context, shown.get(from)!, shown.get(to)!);
   });
 }
 
@@ -120,20 +112,17 @@ function drawArrow(context: CanvasRenderingContext2D, start: Point, end: Shown):
   context.fill();
 }
 
-function drawNames(context: CanvasRenderingContext2D, names: readonly Shown[], { ink, paper }: Colours, font: string): void {
+function drawDots(context: CanvasRenderingContext2D, names: readonly Shown[]): void {
   for (const { x, y, size, color } of names) {
     context.fillStyle = color;
     context.beginPath();
     context.arc(x, y, size, 0, 2 * Math.PI);
     context.fill();
   }
-  const taken = new Set<string>(); // cells of a grid with a label, so that labels of many names do not cover each other
-  for (const { label: text, x, y, size, forceLabel } of [...names].sort((one, other) => other.size - one.size)) {
-    const cell = `${Math.round(x / 100)} ${Math.round(y / 24)}`;
-    if (!forceLabel && taken.has(cell)) continue;
-    taken.add(cell);
-    writeName(context, { text, x, y, size: LABEL, font, colour: ink }, size, paper);
-  }
+}
+
+function makeDot({ id, label: text, x, y, size: radius, forceLabel: isForced }: Shown): Dot {
+  return { id, text, x, y, radius, isForced };
 }
 
 /** Move and zoom the view by mouse, touch and wheel, until it is aborted. */

@@ -28,7 +28,7 @@ export function Tree({ facts, day, values }: TreeProps) {
           </em>
           {fact.is_forward && <Name fact={fact} values={values} />}
           {fact.quote && fact.kind !== "same" && <q>{clean(fact.quote)}</q>}
-          <small>{describe(fact)}</small>
+          <Source fact={fact} values={values} />
           {fact.branches.length > 0 && <Tree facts={fact.branches} day={day} values={values} />}
         </li>
       ))}
@@ -42,14 +42,31 @@ function Name({ fact, values }: { fact: RelatedFact; values: Record<string, stri
   return <a href={writePlace({ view: "graph", values: { ...kept, entity: fact.entity.name } })}>{clean(fact.entity.name)}</a>;
 }
 
+/** When the fact holds, who says so, and the document that states it. */
+function Source({ fact, values }: { fact: RelatedFact; values: Record<string, string> }) {
+  const { document } = fact;
+  const { collection = "", user = "" } = values;
+  const about = describe(fact);
+  return (
+    <small>
+      {about && `${about} · `}
+      stated in{" "}
+      <a href={writePlace({ view: "documents", values: { collection, user, open: document.id } })}>
+        {clean(document.title || document.uri || "a document")}
+      </a>
+    </small>
+  );
+}
+
 function describe(fact: RelatedFact): string {
   const until = fact.until ?? fact.end?.at;
   const parts = [
     fact.since && `since ${formatDay(fact.since)}`,
     until && `until ${formatDay(until)}`,
     fact.end && fact.end.kind,
-    clean(fact.document.title || fact.document.uri),
-    fact.document.source === "file" ? "" : fact.document.source.replaceAll("_", " "),
+    fact.source === "file" ? "" : fact.source.replaceAll("_", " "),
+    fact.confidence < 1 && `confidence ${fact.confidence.toFixed(2)}`,
+    fact.status !== "confirmed" && fact.status,
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -4,7 +4,7 @@ import type Graph from "graphology";
 import Sigma from "sigma";
 import { type NodeHoverDrawingFunction, NodePointProgram } from "sigma/rendering";
 
-import { type Colours, FEW_RELATIONS, type Renderer, findMargin, writeName } from "./label";
+import { type Colours, type Dot, type Renderer, findMargin, listLines, writeName, writeWords } from "./label";
 import { startPan } from "./pan";
 
 /** Return whether the browser has WebGL. Without a graphics card, Chromium has none. */
@@ -17,32 +17,28 @@ export function hasWebGL(): boolean {
 
 export function drawByWebGL(graph: Graph, place: HTMLElement, font: string, choose: (id: string) => void): Renderer {
   let colours: Colours = { ink: "", quiet: "", paper: "" };
-  const label: NodeHoverDrawingFunction = (context, { label: text, x, y, size }, { labelSize, labelFont }) => {
-    if (text) writeName(context, { text, x, y, size: labelSize, font: labelFont, colour: colours.ink }, size, colours.paper);
+  let written = new Set<string>(); // names
+  const hover: NodeHoverDrawingFunction = (context, { key: id, label: text, x, y, size }) => {
+    if (text && !written.has(id)) writeName(context, { id, text, x, y, radius: size, isForced: true }, font, colours);
   };
   const sigma = new Sigma(graph, place, {
     nodeProgramClasses: { circle: NodePointProgram },
     defaultEdgeType: "arrow",
-    defaultDrawNodeLabel: label,
-    defaultDrawNodeHover: label,
-    renderEdgeLabels: graph.order <= FEW_RELATIONS,
+    defaultDrawNodeHover: hover,
+    renderLabels: false, // sigma lets them cover each other
     hideEdgesOnMove: true,
-    hideLabelsOnMove: true,
-    labelFont: font,
-    labelSize: 13,
-    edgeLabelFont: font,
-    edgeLabelSize: 11,
-    labelRenderedSizeThreshold: 6,
     stagePadding: findMargin(place),
     allowInvalidContainer: true,
+  });
+  sigma.on("afterRender", () => {
+    if (!isMoving(sigma)) written = writeAll(sigma, graph, font, colours);
   });
   sigma.on("clickNode", ({ node }) => choose(node));
   const pan = startPan(sigma, place);
   return {
     paint(news) {
       colours = news;
-      sigma.setSetting("labelColor", { color: news.ink });
-      sigma.setSetting("edgeLabelColor", { color: news.quiet });
+      sigma.scheduleRender();
     },
     wait: pan.wait,
     stop() {
@@ -50,4 +46,22 @@ export function drawByWebGL(graph: Graph, place: HTMLElement, font: string, choo
       sigma.kill();
     },
   };
+}
+
+function writeAll(sigma: Sigma, graph: Graph, font: string, colours: Colours): Set<string> {
+  const dots = new Map(graph.mapNodes((id) => [id, findDot(sigma, id)]));
+  const context = sigma.getCanvases()["labels"]!.getContext("2d")!;
+  return writeWords(context, [...dots.values()], listLines(graph, dots), font, colours);
+}
+
+function findDot(sigma: Sigma, id: string): Dot {
+  const shown = sigma.getNodeDisplayData(id)!;
+  const { x, y } = sigma.framedGraphToViewport(shown);
+  return { id, text: shown.label ?? "", x, y, radius: sigma.scaleSize(shown.size), isForced: shown.forceLabel };
+}
+
+/** Return whether sigma leaves out labels, because the drawing is zoomed or moved. */
+function isMoving(sigma: Sigma): boolean {
+  const mouse = sigma.getMouseCaptor();
+  return sigma.getCamera().isAnimated() || mouse.isMoving || mouse.draggedEvents > 0 || mouse.currentWheelDirection !== 0;
 }

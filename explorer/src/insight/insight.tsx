@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { service } from "../service";
+import { explain, service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, count, formatDay } from "../text";
 import type { Insight } from "../types";
@@ -17,7 +17,7 @@ export function InsightView({ collection, visit }: ViewProps) {
     let isLeft = false;
     service.getInsight({ path: { collection } }).then(
       (news) => isLeft || setInsight(news),
-      (error: Error) => isLeft || setProblem(error.message),
+      (error: Error) => isLeft || setProblem(explain(error)),
     );
     return () => void (isLeft = true);
   }, [collection, visit]);
@@ -55,7 +55,7 @@ function SizePlot({ insight: { statistics, growth }, collection }: { insight: In
       ];
   const model = statistics?.model ? `Vectors are of ${clean(statistics.model)}.` : "Only words are searched.";
   return (
-    <Plot title="Size" says={statistics ? `All of ${collection}. ${model}` : `What you may see of ${collection}.`}>
+    <Plot title="Size" says={statistics ? `All of the collection ${collection}. ${model}` : `What you may see of the collection ${collection}.`}>
       <Sizes sizes={sizes} />
     </Plot>
   );
@@ -94,7 +94,7 @@ function LatencyPlot({ insight: { stages, bounds } }: { insight: Insight }) {
     findQuantile(other, bounds, 0.5) > findQuantile(one, bounds, 0.5) ? other : one,
   );
   const time = formatSeconds(findQuantile(slowest, bounds, 0.95));
-  const says = `The stronger the colour, the more questions. Of ${slowest.stage.replaceAll("_", " ")}, the slowest, 95 % took up to ${time}.`;
+  const says = `The stronger the colour, the more questions. The slowest stage is “${slowest.stage.replaceAll("_", " ")}”: for 95 % of them it took up to ${time}.`;
   return (
     <Plot title="Time of each stage" says={says} isTall>
       <Latencies stages={shown} bounds={bounds} />
@@ -111,27 +111,42 @@ function nameLength([first]: Part[]): string {
 function ReportPlot() {
   const [measured, setMeasured] = useState<Measured[]>([]);
   const [problem, setProblem] = useState("");
+  const [isOver, setOver] = useState(false);
+  const allow = (event: DragEvent) => {
+    event.preventDefault(); // the browser would open the file in the place of the page
+    setOver(true);
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    void read(event.dataTransfer?.files[0]);
+  };
   const read = async (file: File | undefined) => {
     if (!file) return;
     try {
       setMeasured(readReport(await file.text()));
       setProblem("");
     } catch (error) {
-      setProblem((error as Error).message);
+      setProblem(explain(error));
     }
   };
   return (
     <Plot
       title="Evaluation"
       says={
-        measured.length
-          ? "Share of the passages that a question needs among the first five, with its interval of 95 %."
-          : "Measure methods on your own questions: waylore eval FOLDER --questions FILE --json report.json. The file stays in this browser."
+        measured.length ? (
+          "Share of the passages that a question needs among the first five, with its interval of 95 %."
+        ) : (
+          <>
+            Measure methods on your own questions: <code>waylore eval FOLDER --questions FILE --json report.json</code>.
+            The file stays in this browser.
+          </>
+        )
       }
     >
       <Scores measured={measured} />
-      <label class="drop">
-        {measured.length ? "Choose another report" : "Choose a report"}
+      <label class={isOver ? "drop over" : "drop"} onDragOver={allow} onDragLeave={() => setOver(false)} onDrop={drop}>
+        <span class="choose">{measured.length ? "Choose another report" : "Choose a report"}</span>
         <input
           type="file"
           accept=".json,application/json"

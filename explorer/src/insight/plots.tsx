@@ -81,7 +81,7 @@ export function Growth({ parts }: { parts: Part[] }) {
         <line class="ground" x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} />
         {parts.length > 1 && <polyline points={points.join(" ")} />}
       </svg>
-      <p class="scale" aria-hidden="true">
+      <p class={parts.length > 1 ? "scale" : "scale single"} aria-hidden="true">
         <span>{formatDay(parts[0]!.first)}</span>
         {parts.length > 1 && <span>{formatDay(parts.at(-1)!.last)}</span>}
       </p>

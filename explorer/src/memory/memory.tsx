@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { go } from "../address";
 import { readFields, useFields } from "../fields";
-import { service } from "../service";
+import { explain, service } from "../service";
 import type { ViewProps } from "../shell";
 import { clean, formatDay, spell } from "../text";
 import type { Assertion, Change, ChangeList, Profile } from "../types";
@@ -26,7 +26,7 @@ export function MemoryView({ collection, place, visit }: ViewProps) {
     const profile = service.getProfile({ path, query: { user, budget: 2_000 } });
     Promise.all([profile, service.listChanges({ path, query: { user, limit: 200 } })]).then(
       ([now, changes]) => isLeft || setMemory({ profile: now, changes }),
-      (error: Error) => isLeft || setProblem(error.message),
+      (error: Error) => isLeft || setProblem(explain(error)),
     );
     return () => void (isLeft = true);
   }, [collection, visit]);
@@ -39,8 +39,8 @@ export function MemoryView({ collection, place, visit }: ViewProps) {
       </p>
       {memory && !problem && (
         <div class="halves">
-          <Now profile={memory.profile} />
-          <Past changes={memory.changes} />
+          <Now profile={memory.profile} user={user} />
+          <Past changes={memory.changes} user={user} />
         </div>
       )}
     </div>
@@ -54,18 +54,24 @@ function UserForm({ collection, user, visit }: { collection: string; user: strin
     <form ref={form} class="names" role="search" onSubmit={submit}>
       <label>
         User
-        <input name="user" autocomplete="off" placeholder="the one of a memory without users" />
+        <input name="user" autocomplete="off" placeholder="empty for a memory without users" />
       </label>
       <button type="submit">Show</button>
     </form>
   );
 }
 
-function Now({ profile }: { profile: Profile }) {
+function Now({ profile, user }: { profile: Profile; user: string }) {
   return (
     <section aria-labelledby="now">
       <h2 id="now">What holds now</h2>
-      {profile.lines.length === 0 && <p class="quiet">Nothing that you may see is known of this user.</p>}
+      {profile.lines.length === 0 && (
+        <p class="quiet">
+          {user
+            ? `Nothing that you may see is known of ${user}.`
+            : "Nothing is known without a user. Write the name of a user above: the one that messages were remembered for."}
+        </p>
+      )}
       <dl>
         {profile.lines.map(({ assertions }, index) => (
           <div key={index}>
@@ -84,7 +90,7 @@ function Now({ profile }: { profile: Profile }) {
   );
 }
 
-function Past({ changes }: { changes: ChangeList }) {
+function Past({ changes, user }: { changes: ChangeList; user: string }) {
   const newest = changes.changes.toReversed();
   return (
     <section aria-labelledby="past">
@@ -94,7 +100,9 @@ function Past({ changes }: { changes: ChangeList }) {
         {newest.map((change, index) => (
           <li key={index} class={change.kind}>
             <time dateTime={change.at}>{formatDay(change.at)}</time> <span class="tag">{change.kind}</span>
-            <p>{describe(change)}</p>
+            <p>
+              <Told change={change} user={user} />
+            </p>
             {change.after && <Words assertion={change.after} />}
             {change.before && (
               <p class="before">
@@ -111,9 +119,16 @@ function Past({ changes }: { changes: ChangeList }) {
   );
 }
 
-function describe({ before, after }: Change): string {
+/** What holds since the change, or what does no longer; the user is named by the page. */
+function Told({ change: { before, after }, user }: { change: Change; user: string }) {
   const fact = (after ?? before)?.fact;
-  return fact ? `${clean(fact.subject)} ${spell(fact.predicate)} ${clean(fact.object)}` : "";
+  if (!fact) return null;
+  return (
+    <>
+      {fact.subject !== user && `${clean(fact.subject)} `}
+      <em>{spell(fact.predicate)}</em> {clean(fact.object)}
+    </>
+  );
 }
 
 /** What was said, by whom and when. */

@@ -352,6 +352,9 @@ class RelatedFact(Wire):
     since: datetime | None
     until: datetime | None
     stated: datetime | None
+    source: Source
+    confidence: float
+    status: Status
     fact: str
     passage: str
     document: Document

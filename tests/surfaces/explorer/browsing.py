@@ -21,4 +21,5 @@ def find_page() -> Path:
 def run_browser(name: str, scene: dict[str, Any], folder: Path) -> None:
     """Run the tests `explorer/e2e/NAME.test.ts`; fail with their output if one fails."""
     find_page()
-    assert browser.run_browser(name, scene, folder) == ""
+    failures = browser.run_browser(name, scene, folder)
+    assert not failures, failures

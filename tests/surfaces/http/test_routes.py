@@ -129,9 +129,20 @@ async def test_related_facts_are_a_tree(asked: httpx.AsyncClient) -> None:
     around = read_json(await asked.get(f"{NOTES}/related", params={"entity": "login", "hops": 2}))
     [needs] = around["facts"]
     assert (needs["predicate"], needs["entity"]["name"]) == ("needs", "session service")
+    assert (needs["source"], needs["confidence"], needs["status"]) == ("file", 1.0, "confirmed")
     assert [(branch["is_forward"], branch["entity"]["name"]) for branch in needs["branches"]] == [(False, "Mara")]
     nothing = read_json(await asked.get(f"{NOTES}/related", params={"entity": "AC/DC?"}))
     assert (nothing["entities"], nothing["similar"], nothing["facts"]) == ([], [], [])
+
+
+async def test_unknown_name_has_no_facts_and_routes_lead_to_others(asked: httpx.AsyncClient) -> None:
+    """T95: a list of nothing is empty, `/related` names similar entities, and `/entities` lists all."""
+    await add(asked, LOGIN, MARA, {"text": "Ida Berg met Ida Holm. Ida Berg sails.", "title": "People"})
+    assert read_json(await asked.get(f"{NOTES}/facts", params={"entity": "Ida"})) == {"facts": []}
+    around = read_json(await asked.get(f"{NOTES}/related", params={"entity": "Ida"}))
+    assert (around["entities"], [each["name"] for each in around["similar"]]) == ([], ["Ida Berg", "Ida Holm"])
+    listed = read_json(await asked.get(f"{NOTES}/entities"))["entities"]
+    assert {"Ida Berg", "Ida Holm", "Mara", "login"} <= {each["name"] for each in listed}
 
 
 async def test_forget_returns_receipt_that_verifies(asked: httpx.AsyncClient) -> None:

@@ -49,6 +49,19 @@ def test_add_skips_unchanged_files(folder: Path) -> None:
     assert run_json("add", "notes", "--prune")["forgotten"] == 1
 
 
+def test_add_fails_if_no_file_could_be_read(folder: Path) -> None:
+    """T87: a folder of which nothing is read is an error of the command, not "nothing new"."""
+    (folder / "waylore.toml").touch()
+    (folder / "icons").mkdir()
+    (folder / "icons" / "start.svg").write_text("<svg/>")
+    refused = run("add", "icons", code=1)
+    assert "1 file: nothing could be read" in refused
+    assert "there is no reader for .svg files" in refused
+    (folder / "icons" / "about.md").write_text("# About\n\nIcons of the login page.\n")
+    assert "1 document added" in run("add", "icons")
+    assert "nothing new, 1 unchanged" in run("add", "icons")
+
+
 def test_add_sums_up_several_paths(folder: Path) -> None:
     added = run_json("add", "notes/login.md", "notes/mara.md")
     assert (added["files"], added["documents"]) == (2, 2)

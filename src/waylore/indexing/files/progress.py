@@ -67,6 +67,11 @@ class AddReport:
     seconds: float = 0.0
     left_out: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def is_refused(self) -> bool:
+        """True if files were skipped and nothing else was done: no file could be read."""
+        return self.skipped_count > 0 and not (self.documents or self.unchanged or self.forgotten)
+
     def __str__(self) -> str:
         lines = [
             f"{self.files:,} files: {self.unchanged:,} unchanged, {self.documents:,} documents written "

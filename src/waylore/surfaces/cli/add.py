@@ -116,8 +116,7 @@ def add(
         if files:
             limits = Limits(seconds=settings.files.seconds)
             report = merge_reports([_add(memory, path, root, label, about, prune, limits, expires) for path in files])
-            people = Group(Text(summarise_report(report)), *figures.list_skipped(report.skipped))
-            print_result(wire.AddReport.of(report), people, as_json)
+            print_report(report, as_json)
         else:
             given = text or sys.stdin.read()
             id_ = memory.add(
@@ -175,10 +174,19 @@ def _add(
         )
 
 
-def summarise_report(report: AddReport) -> str:
+def print_report(report: AddReport, as_json: bool) -> None:
+    """Print the result of adding files. If no file could be read, the exit code is 1."""
+    people = Group(Text(_summarise_report(report)), *figures.list_skipped(report.skipped, report.skipped_count))
+    print_result(wire.AddReport.of(report), people, as_json)
+    if report.is_refused:
+        raise typer.Exit(1)
+
+
+def _summarise_report(report: AddReport) -> str:
     """Return the result of adding files as one line."""
     content = f"{shown.count(report.passages, 'passage')}, {shown.count(report.facts, 'fact')}"
-    new = f"{shown.count(report.documents, 'document')} added ({content})" if report.documents else "nothing new"
+    nothing = "nothing could be read" if report.is_refused else "nothing new"
+    new = f"{shown.count(report.documents, 'document')} added ({content})" if report.documents else nothing
     forgotten = f", {shown.count(report.forgotten, 'document')} forgotten" if report.forgotten else ""
     unchanged = f", {report.unchanged:,} unchanged" if report.unchanged else ""
     secrets = shown.describe_secrets(report.left_out)

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group
-from rich.text import Text
 
 from waylore.engine import arguments
 from waylore.engine.answers import describe_mismatch
@@ -27,8 +25,7 @@ from waylore.project import find_project_folder
 from waylore.settings.sections import EmbeddingSettings, ExtractionSettings, Settings
 from waylore.store.protocol import Store
 from waylore.store.urls import open_store, parse_url
-from waylore.surfaces import wire
-from waylore.surfaces.cli.add import Labels, Pairs, check_labels, summarise_report
+from waylore.surfaces.cli.add import Labels, Pairs, check_labels, print_report
 from waylore.surfaces.cli.options import (
     CollectionName,
     Expires,
@@ -38,8 +35,7 @@ from waylore.surfaces.cli.options import (
 )
 from waylore.surfaces.cli.setup import set_up_if_unset
 from waylore.surfaces.open import create_embedder, create_extractor, defer_embedder
-from waylore.surfaces.terminal import figures
-from waylore.surfaces.terminal.output import AsJson, handle_interrupt, print_result, report_errors, show_progress
+from waylore.surfaces.terminal.output import AsJson, handle_interrupt, report_errors, show_progress
 from waylore.system import count_cores
 from waylore.types.author import OWNER
 from waylore.types.knowledge import Document, Metadata
@@ -104,8 +100,7 @@ def load(
         job = _make_job(settings, source, root, label, read_metadata(metadata), expires, names, cells)
         with handle_interrupt("Run the same command again to continue."):
             report = _load(source, job, stores, start)
-        people = Group(Text(summarise_report(report)), *figures.list_skipped(report.skipped, report.skipped_count))
-        print_result(wire.AddReport.of(report), people, as_json)
+        print_report(report, as_json)
 
 
 def _load(source: str, job: LoadJob, stores: Sequence[Store], start: Start) -> AddReport:

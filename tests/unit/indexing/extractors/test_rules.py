@@ -40,6 +40,19 @@ def test_statement_is_prefixed_with_missing_subject() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("api", "A rapid change by Boto is planned."),
+        ("config", "The configuration of SECRET_KEY is read once."),
+        ("cli", "You can click from Flask to see it."),
+    ],
+)
+def test_name_is_not_found_inside_words(title: str, text: str) -> None:
+    """T28: a page called `api` says nothing by the word "rapid"."""
+    assert not [fact for fact in extract(text, title).facts if fact.predicate]
+
+
 def test_first_name_is_subject_without_title() -> None:
     extraction = extract("Kofi works at Waylore Labs in Lisbon.")
     assert to_triples(extraction) == [("Kofi", "works at", "Waylore Labs"), ("Kofi", "", "Lisbon")]

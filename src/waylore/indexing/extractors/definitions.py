@@ -22,6 +22,7 @@ from waylore.types.knowledge import SAME, Document, NewFact, Passage
 WEIGHT, CONFIDENCE = 8.0, 0.9
 MAX_CHARACTERS_EACH = 3  # of a full name for each character of the short form, in scripts without spaces
 _BRACKETS = re.compile(r"\s*[(（]([^()（）]{2,100})[)）]")
+_LINK_EDGE = re.compile(r"[\[\]]")  # of Markdown, as in "the [World Health Organization (WHO)](https://www.who.int)"
 _QUOTES = " \t\"'“”‘’「」『』《》*_`"
 _LEAD = re.compile(  # words that may precede a name in brackets
     r"^(?:or|abbreviated(?: as| to)?|abbr\.?|short|in short|hereafter|hereinafter|called|known as|"
@@ -98,7 +99,7 @@ def _find_full_before(before: str, short: str, known: Sequence[str]) -> str:
     if is_unspaced(before[-1:]):
         ending = next((name for name in known if before.endswith(name)), "")
         return ending if ending and is_short(short) else _find_unspaced_full(short, before)
-    words = before.split()
+    words = _LINK_EDGE.split(before)[-1].split()
     for count in range(1, min(len(words), MAX_WORDS) + 1):
         full = ELISION.sub("", " ".join(words[-count:]).strip(_QUOTES), count=1)
         if full[:1].isalnum() and is_short_for(short, full):

@@ -68,6 +68,7 @@ _read_json = _import_reader("chat", "read_json")
 _read_code = _import_reader("code", "read_code")
 _read_toml = _import_reader("data", "read_toml")
 _read_yaml = _import_reader("data", "read_yaml")
+_read_unnamed = _import_reader("data", "read_unnamed")
 _read_markdown = _import_reader("markup.markdown", "read_markdown")
 _read_notebook = _import_reader("notebook", "read_notebook")
 _read_json_lines = _import_reader("rows", "read_json_lines")
@@ -78,7 +79,8 @@ _read_org = _import_reader("markup.org", "read_org", "orgparse")
 _read_mailbox = _import_reader("mail", "read_mailbox")
 READERS: dict[str, Reader] = {
     ".rst": _read_rst,
-    **dict.fromkeys((".txt", ".text", ".log", ".adoc", ".tex", ""), read_text),
+    **dict.fromkeys((".txt", ".text", ".log", ".adoc", ".tex"), read_text),
+    "": _read_unnamed,
     **dict.fromkeys((".md", ".markdown", ".mdx"), _read_markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _import_reader("markup.html", "read_html")),
     **dict.fromkeys((".jsonl", ".ndjson"), _read_json_lines),
@@ -98,7 +100,7 @@ READERS: dict[str, Reader] = {
     ".pdf": _import_reader("office.pdf", "read_pdf"),
     ".docx": _import_reader("office.docx", "read_docx"),
 }
-_READ_BY_LINE = (_read_json_lines, _read_table, read_text)
+_READ_BY_LINE = (_read_json_lines, _read_table, read_text, _read_unnamed)
 _SPLIT = (_read_markdown, _read_rst, _read_org)
 # These return long files in rows or parts, so the limit for bytes does not apply.
 _STREAMED = (*_READ_BY_LINE, *_SPLIT, _read_mailbox, _read_parquet)

@@ -17,6 +17,7 @@ from typing import Any
 from waylore.indexing.blocks import Block, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text
 from waylore.indexing.readers.code import read_code
+from waylore.indexing.readers.plain import read_text
 from waylore.indexing.readers.structure.rendering import TextWriter
 from waylore.indexing.readers.structure.titles import get_own_title, name_file
 from waylore.indexing.readers.structure.yaml_tree import MAX_DEPTH, Mapping, Node, Scalar, Sequence, parse_yaml
@@ -27,6 +28,9 @@ _NAME_ENDS = ("name", "title", "id")
 _MAX_NAME = 100
 _REPEAT_PATH = 400  # a heading repeats the whole path after this many characters, less than half a passage
 _COMMENT = re.compile(r"^[ \t]*#[ \t]?(.*)$", re.MULTILINE)
+_YAML_LINE = re.compile(r"""\s*(?:#.*|-\s.*|(?:-\s+)?(?:"[^"]*"|'[^']*'|[\w./-]+):(?:\s.*)?)?""")
+_NESTED = re.compile(r"^(?:[ ]+\S|-\s)", re.MULTILINE)
+_MAX_UNNAMED = 100_000  # bytes of a file without a suffix that may be YAML
 _TOML_KEY = re.compile(r"[\s\[]*([\w.\"'-]+)")
 
 
@@ -38,6 +42,24 @@ def read_yaml(source: Source) -> Iterator[Reading]:
         yield build_reading(source, documents, [(m.start(), m[1]) for m in _COMMENT.finditer(text)])
     except ReadError:
         yield from read_code(source)
+
+
+def read_unnamed(source: Source) -> Iterator[Reading]:
+    """Read a file without a suffix: as YAML if it is that, such as `OWNERS`, otherwise as plain text."""
+    if source.path.stat().st_size > _MAX_UNNAMED:
+        return read_text(source)
+    try:
+        is_yaml = _is_yaml(decode_text(source.read_bytes(), source.limits), source.limits.blocks)
+    except ReadError:
+        is_yaml = False  # plain text says what is wrong
+    return read_yaml(source) if is_yaml else read_text(source)
+
+
+def _is_yaml(text: str, max_nodes: int) -> bool:
+    """Return whether each line of a text is a key, an item or a comment, some below others, and can be parsed."""
+    if not (_NESTED.search(text) and all(map(_YAML_LINE.fullmatch, text.splitlines()))):
+        return False
+    return all(isinstance(node, Mapping) for node in parse_yaml(text, max_nodes))
 
 
 def read_toml(source: Source) -> Iterator[Reading]:

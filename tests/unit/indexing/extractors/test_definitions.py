@@ -27,6 +27,7 @@ def make_passage(text: str, number: int = 0) -> Passage:
     ("text", "full", "short"),
     [
         ("The World Health Organization (WHO) is in Geneva.", "World Health Organization", "WHO"),
+        ("Ask the [World Health Organization (WHO)](https://a.org).", "World Health Organization", "WHO"),
         ("WHO (World Health Organization) is old.", "World Health Organization", "WHO"),
         ("We amplify by polymerase chain reaction (PCR).", "polymerase chain reaction", "PCR"),
         ("Deoxyribonucleic acid (DNA) carries genes.", "Deoxyribonucleic acid", "DNA"),

@@ -90,6 +90,31 @@ def test_what_cannot_be_parsed_is_text(name: str, content: str, tmp_path: Path) 
     assert found.text == content
 
 
+def test_file_without_suffix_is_yaml_if_every_line_is(tmp_path: Path) -> None:
+    owners = '# Who may change this\n"docs/.*":\n  approvers:\n    - mara\n    - kofi\n'
+    assert show(read_document(tmp_path / "OWNERS", owners)) == [
+        ("paragraph", "Who may change this"),
+        ("heading", "docs/.*"),
+        ("field", "approvers: mara, kofi"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Title: Plan\nOwner: Mara\n\nWe plan.\n  And more.\n",
+        "all: build\n\tmake build\n",
+        "FROM scratch\nRUN make\n",
+        "- a list\n- of items\n",
+        "key: [\n  open\n",
+        "key: 'open\n  other: 1\n",
+        "key: value\nother: value\n",
+    ],
+)
+def test_other_file_without_suffix_is_plain_text(content: str, tmp_path: Path) -> None:
+    assert read_document(tmp_path / "README", content).text == content
+
+
 def test_aliases_are_not_expanded(tmp_path: Path) -> None:
     levels = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
     found = read_document(tmp_path / "a.yaml", f"a0: &a0 [lol]\n{levels}\n")

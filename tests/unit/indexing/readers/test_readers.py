@@ -254,7 +254,7 @@ IN_PARTS = (
     ".csv",
     ".tsv",
     *(".rst", ".org", ".mbox", ".parquet"),
-    *(s for s, reader in READERS.items() if reader in (READERS[".txt"], READERS[".md"])),
+    *(s for s, reader in READERS.items() if reader in (READERS[".txt"], READERS[""], READERS[".md"])),
 )
 
 

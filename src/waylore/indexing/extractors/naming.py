@@ -121,6 +121,8 @@ def clean_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
             bare = _ARTICLE.sub("", bare)
         bare = _POSSESSIVE.sub("", bare) if bare[-2:-1] in _APOSTROPHES or bare[-1:] in _APOSTROPHES else bare
         bare = bare.strip(" .,;:!?\"'`“”‘’()[]*|")
+        if "(" in bare and ")" not in bare:
+            bare = bare.partition(" (")[0]
         is_plain = (bare.lower() in STOP_WORDS and not is_short(bare)) or is_measure(bare) or is_section(bare)
         if 1 < len(bare) <= MAX_NAME_CHARACTERS and not is_plain and not is_date(bare) and len(normalise(bare)) > 1:
             found.setdefault(bare, type_)

@@ -9,7 +9,7 @@ parsed as a whole. The module does not split texts into passages (`chunking` doe
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from waylore.errors import ArgumentError
@@ -147,7 +147,7 @@ def _shorten_title(item: Reading | Skipped) -> Reading | Skipped:
 
 def _needs_process(source: Source) -> bool:
     """Return whether the reader of a file may take long or is from another package."""
-    suffix = source.path.suffix.lower()
+    suffix = get_suffix(source.path)
     reader = READERS.get(suffix)
     if reader is None:
         return suffix.removeprefix(".") in list_plugins("waylore.readers")
@@ -163,7 +163,14 @@ def choose_reader(source: Source) -> Reader:
     about = source.path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise ReadError("it is not a regular file")
-    return find_reader(source.path.suffix.lower(), about.st_size, source.limits)
+    return find_reader(get_suffix(source.path), about.st_size, source.limits)
+
+
+def get_suffix(path: PurePath) -> str:
+    """Return the suffix that tells the format: of `page.rst.txt`, as Sphinx copies its sources, that of the page."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    is_copy = suffixes[1:] == [".txt"] and suffixes[0] in {".rst", ".md"}
+    return suffixes[0] if is_copy else path.suffix.lower()
 
 
 def find_reader(suffix: str, size: int, limits: Limits) -> Reader:

@@ -18,7 +18,7 @@ from waylore.indexing.files.addresses import Address, escape
 from waylore.indexing.files.batches import SkippedFiles
 from waylore.indexing.files.compare import LOOKUP_SIZE, KnownFile, find_task_commits, look_up_files, read_fingerprints
 from waylore.indexing.files.folders import get_size, list_paths
-from waylore.indexing.files.formats import find_reader
+from waylore.indexing.files.formats import find_reader, get_suffix
 from waylore.indexing.files.task import Task
 from waylore.indexing.loading.job import Piece
 from waylore.store.protocol import Store
@@ -80,7 +80,7 @@ def _find_urls(source: str, task: Task) -> FoundFiles:
             continue
         url = system.unstrip_protocol(name)
         try:
-            find_reader(PurePosixPath(name).suffix.lower(), int(about.get("size") or 0), task.limits)
+            find_reader(get_suffix(PurePosixPath(name)), int(about.get("size") or 0), task.limits)
             found.urls[url] = about
         except ReadError as error:
             found.skipped.add(Skipped(escape(url), str(error)))
@@ -142,7 +142,7 @@ def fetch(piece: Piece) -> Iterator[Path]:
         yield piece.file.path
         return
     with TemporaryDirectory(prefix="waylore-load-") as folder:
-        path = Path(folder) / f"file{piece.file.path.suffix}"
+        path = Path(folder) / f"file{get_suffix(piece.file.path)}"
         if piece.content:
             path.write_bytes(piece.content)
         else:

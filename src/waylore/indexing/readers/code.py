@@ -10,10 +10,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from waylore.indexing.blocks import Block, Reading, Source
+from waylore.indexing.blocks import Block, ReadError, Reading, Source
 from waylore.indexing.encoding import decode_text, find_line_starts
 
 _MAX_TREE_CHARACTERS = 1_000_000  # a syntax tree takes a hundred times the memory of its text
+_MINIFIABLE = (".js", ".mjs", ".cjs", ".css")
+_MINIFIED = 1_000  # characters of a line on average, from which on nobody wrote it
 _WORDS = (
     "def|class|function|func|fn|struct|enum|trait|interface|type|impl|module|namespace|protocol|extension|object|record"
 )
@@ -28,6 +30,8 @@ _DEFINITION = re.compile(
 def read_code(source: Source) -> Iterator[Reading]:
     """Read a source file as one document."""
     text = decode_text(source.read_bytes(), source.limits)
+    if source.path.suffix.lower() in _MINIFIABLE and len(text) > _MINIFIED * len(text.splitlines()):
+        raise ReadError("it is minified or generated; add what it was made from")
     starts = find_line_starts(text, source.limits.blocks)
     is_python = source.path.suffix in (".py", ".pyi")
     tree = _parse(text) if is_python else None

@@ -94,6 +94,7 @@ def test_page_decides_whether_a_word_is_a_name() -> None:
         ("Use c.JupyterHub.ip and `read:users:activity`.", ["c.JupyterHub.ip", "read:users:activity"]),
         ("We run `pip` here.", ["pip"]),
         ("We run `check` here, you check it, and they check it.", []),
+        ("See [Harbour Opening Hours (HOHs)](x/h.md).", ["Harbour Opening Hours"]),
         ("See [bot commands](x/bot-commands.md) or [the guide](x/y.md).", ["bot commands"]),
         ("- **Cost recovery** - what we charge", ["Cost recovery"]),
     ],

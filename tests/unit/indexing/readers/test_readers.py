@@ -405,6 +405,19 @@ def test_markdown_with_only_link_definitions_is_text(tmp_path: Path) -> None:
     assert get_texts(found) == ["[a]: https://example.org"]
 
 
+@pytest.mark.parametrize("name", ["searchindex.js", "style.min.css"])
+def test_minified_file_is_skipped(name: str, tmp_path: Path) -> None:
+    """Nobody wrote it, and its parts would be hits."""
+    path = tmp_path / name
+    path.write_text('Search.setIndex({"terms":{' + ",".join(f'"word{n}":{n}' for n in range(500)) + "}})")
+    [found] = read(path)
+    assert isinstance(found, Skipped)
+    assert "minified" in found.reason
+    path.write_text("function open() {\n  return 1;\n}\n" + f"const TEXT = '{'x' * 2_000}';\n")
+    [found] = read(path)
+    assert not isinstance(found, Skipped)
+
+
 def test_python_title_is_its_import_name(tmp_path: Path) -> None:
     package = tmp_path / "src" / "box" / "lid"
     package.mkdir(parents=True)

@@ -147,3 +147,12 @@ def test_long_file_is_read_in_parts(tmp_path: Path) -> None:
 def read_file(path: Path, content: str, limits: Limits | None = None) -> list[Reading | Skipped]:
     path.write_text(content)
     return list(read(path, root=path.parent, limits=limits or Limits()))
+
+
+def test_source_that_sphinx_copied_is_read_as_what_it_is(tmp_path: Path) -> None:
+    """A built site has `_sources/page.rst.txt` beside `page.html`."""
+    page = "Boats\n=====\n\nSee :ref:`ports` and **sails**.\n"
+    copied, original = (read_document(tmp_path / name, page) for name in ("a.rst.txt", "a.rst"))
+    assert (copied.title, copied.text, copied.blocks) == (original.title, original.text, original.blocks)
+    assert read_document(tmp_path / "b.md.txt", "# Boats\n\nText.\n").title == "Boats"
+    assert read_document(tmp_path / "c.v2.txt", "# Boats\n\nText.\n").text.startswith("# Boats")

@@ -66,8 +66,8 @@ def open_federated(
 ) -> "FederatedStore":
     """Open one collection, or several as one store. A single or marked collection is created if it is new.
 
-    collections: a name, several names (`team,library`), or `*` for all. `+team,*` reads all and writes team. on_close:
-    is called after the store was closed.
+    collections: a name, several names (`team,library`), or `*` for all. `+team,*` reads all and writes team.
+    on_close: called after the store was closed.
     """
     names = [name.strip() for name in collections.split(SEPARATOR)]
     is_one = len(names) == 1 and names != [ALL]

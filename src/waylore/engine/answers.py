@@ -1,10 +1,9 @@
 """Answer questions from a store, and cache the answers (S14).
 
 An answer is cached under the version of the collection, so a write by any process makes it unreachable. The same holds
-    for the share of turns of conversations that a caller sees: the method `auto` needs it in each search. Once a
-    document that the caller may
-see has expired, answers are not cached until it is forgotten. Uses are
-counted by `uses`, which writes them later; they are written at once if an answer depends on them.
+for the share of turns of conversations that a caller sees: the method `auto` needs it in each search. Once a document
+that the caller may see has expired, answers are not cached until it is forgotten. Uses are counted by `uses`, which
+writes them later; they are written at once if an answer depends on them.
 """
 
 from collections import Counter

@@ -136,8 +136,8 @@ class Memory:
         """Return the memories that fit a question, best first, also memories without a user.
 
         threshold: minimum cosine of a memory and the question. Without an embedder it has no effect.
-        explain: also return the parts of the score, as `score_details`. reference_date: "last week" is relative to this
-            day; memories of later days are left out.
+        explain: also return the parts of the score, as `score_details`.
+        reference_date: "last week" is relative to this day; memories of later days are left out.
         """
         self._unused.report("search", {"rerank": rerank})
         where = self._to_filter("search", filters, take_scopes("search", scope))

@@ -53,6 +53,7 @@ _MARK_RANGES = """
 """
 _MARKS = "".join("-".join(chr(int(end, 16)) for end in ends.split("-")) for ends in _MARK_RANGES.split())
 _WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
+_MARK = re.compile(f"[{_MARKS}]")
 _NOT_A_NAME = re.compile(rf"(?<![\w{_MARKS}+#])[+#]+|[^\w\s{_MARKS}+#]")
 _TO_SPACES = {c: " " for c in range(128) if not (chr(c).isalnum() or chr(c).isspace())}  # the same for ASCII
 _SPACES = re.compile(r"\s+")
@@ -139,7 +140,13 @@ def split_words(text: str) -> list[str]:
     """Return the words of a text in order, in lower case, without punctuation."""
     if text.isascii():
         return text.lower().translate(_TO_SPACES).split()  # the same, nine times as fast
-    return _WORD.findall(_fold(text))
+    folded = _fold(text)
+    signs = "".join([sign for sign in set(folded) if not sign.isalnum()])
+    if _MARK.search(signs):
+        return _WORD.findall(folded)
+    for sign in signs:  # the same without marks, twice as fast
+        folded = folded.replace(sign, " ")
+    return folded.split()
 
 
 def terms(text: str) -> list[str]:

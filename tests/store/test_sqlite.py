@@ -1,9 +1,11 @@
 """The conformance tests on SQLite, and tests of SQLite alone."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -26,6 +28,8 @@ from waylore.service.registry.protocol import RegisteredCollection
 from waylore.store import bm25
 from waylore.store.rows import bind_turns
 from waylore.store.sql import load_queries
+from waylore.store.sqlite import blocks
+from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
 from waylore.store.sqlite.file import CATALOGUE, STORE, open_file
 from waylore.store.sqlite.store import SqliteStore
@@ -34,10 +38,24 @@ from waylore.store.urls import open_store
 from waylore.store.vectors import BLOCK_ROWS
 from waylore.testing import OpenStore, StoreConformance
 from waylore.testing.scopes import say
-from waylore.testing.world import KING, MODEL, QUEEN, WORLD, page, question
+from waylore.testing.world import (
+    KING,
+    LOTHAIR,
+    MODEL,
+    OTHER_EMBEDDER,
+    PUBLIC,
+    QUEEN,
+    RULES,
+    SECRET,
+    WORLD,
+    assert_unseen,
+    page,
+    question,
+    stage_other_model,
+)
 from waylore.types.author import OWNER
 from waylore.types.results import Receipt
-from waylore.types.search import Filter
+from waylore.types.search import Filter, Ranking
 
 
 class TestSqlite(StoreConformance):
@@ -163,6 +181,69 @@ def test_packs_that_were_read_before_end_with_a_write(tmp_path: Path) -> None:
         other.forget([document.document.id for document in WORLD], author=OWNER)
         assert store.facts_of_passages(ids, per_passage=9).size == 0
         assert store.entities_of_passages(ids, per_passage=9).size == 0
+
+
+def test_vectors_that_are_kept_end_with_a_write_of_any_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search after a write of another process or of this one finds what a store finds that was opened then."""
+    path, vector = tmp_path / "a.waylore", question("Lothair II rules Burgundy")
+    program = "import sys; from waylore import Waylore; from pathlib import Path\n"
+    program += "with Waylore.open(Path(sys.argv[1]), embedder=None) as memory: memory.forget(sys.argv[2:])"
+
+    def ask(store: SqliteStore) -> tuple[Ranking, Ranking, Mapping[str, float], Mapping[str, float]]:
+        ids = [passage.id for document in WORLD for passage in document.passages]
+        near = store.nearby(vector, [LOTHAIR], per_entity=9)
+        return store.dense(vector, top_k=9), store.lexical("Lothair", top_k=9), near[1], store.cosines(vector, ids)
+
+    with closing(SqliteStore(path)) as store:
+        store.write(WORLD, author=OWNER, model=MODEL)
+        first = ask(store)
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "read_joined", _refuse)  # what is kept is not read again
+            assert ask(store) == first
+        arguments = [sys.executable, "-c", program, str(path), SECRET.document.id]
+        subprocess.run(arguments, check=True, timeout=60)
+        without = ask(store)
+        assert len(first[2]) > len(without[2]) > 0
+        store.write([page("Lothair II rules Burgundy", RULES)], author=OWNER, model=MODEL)
+        with closing(SqliteStore(path)) as fresh:
+            assert ask(store) == ask(fresh) != without
+        stage_other_model(store, limit=99, rounds=9)
+        store.activate_model(OTHER_EMBEDDER.name, author=OWNER)
+        vector = OTHER_EMBEDDER.embed_query("Lothair II rules Burgundy")
+        with closing(SqliteStore(path)) as fresh:
+            assert ask(store) == ask(fresh)
+
+
+def test_vectors_that_are_kept_are_not_those_of_a_caller(tmp_path: Path) -> None:
+    """After a caller who may see everything, others find no more than before."""
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store:
+        store.write(WORLD, author=OWNER, model=MODEL)
+        vector = question("Falcon codename")
+        assert SECRET.passages[0].id in {scored.id for scored in store.dense(vector, top_k=9)}
+        assert SECRET.passages[0].id in store.nearby(vector, [LOTHAIR], per_entity=9)[1]
+        assert_unseen(store, PUBLIC)
+        french = Filter(metadata={"lang": "fr"})
+        assert [scored.id for scored in store.dense(vector, top_k=9, where=french)] == [QUEEN.passages[0].id]
+        assert_unseen(store, Filter(user="ada", labels=frozenset()))
+
+
+def test_vectors_beyond_the_limit_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection keeps a limited number of bytes, with equal answers."""
+    vector = question("Lothair II rules Burgundy")
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store:
+        store.write(WORLD, author=OWNER, model=MODEL)
+        kept_answers = store.dense(vector, top_k=9), store.nearby(vector, [LOTHAIR], per_entity=9)[1]
+    monkeypatch.setattr(blocks, "MAX_BYTES", 100)
+    monkeypatch.setattr(scoping, "MAX_BYTES", 100)
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store:
+        for _ in range(2):
+            assert (store.dense(vector, top_k=9), store.nearby(vector, [LOTHAIR], per_entity=9)[1]) == kept_answers
+            with store._snapshot(Filter()) as (_, scope):
+                assert all(table.size <= 100 for table in scope.kept.values())
+
+
+def _refuse(*_: object) -> bytes:
+    raise AssertionError("rows were read again")
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from unit.retrieval.samples import make_fact
 from waylore.types.columns import (
     FactColumns,
+    FactOrigin,
     MentionColumns,
     TurnColumns,
     join_facts,
@@ -16,7 +17,7 @@ from waylore.types.columns import (
     to_mention_columns,
     unique_facts,
 )
-from waylore.types.knowledge import Fact, Mention, Vector
+from waylore.types.knowledge import Fact, Mention
 
 facts = st.builds(make_fact, st.sampled_from("ABC"), st.sampled_from("pq"), st.sampled_from("ABC"))
 mentions = st.builds(Mention, st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(1, 9), st.booleans())
@@ -61,14 +62,14 @@ def test_mentions_are_what_was_given(parts: list[dict[str, tuple[Mention, ...]]]
     assert dict(to_mention_columns(parts[0])) == parts[0]
 
 
-class Source:
+class Source(FactOrigin):
     """Facts that are made when they are looked up."""
 
-    def make_fact(self, place: int, vector: Vector | None) -> Fact:
-        return make_fact("Ada", "knows", f"{place} {vector}")
+    def make_fact(self, row: int) -> Fact:
+        return make_fact("Ada", "knows", f"{7 + row} {self.vectors[row]}")
 
-    def get_words(self, place: int) -> tuple[str, str, str]:
-        return "Ada", "knows", str(place)
+    def get_words(self, row: int) -> tuple[str, str, str]:
+        return "Ada", "knows", str(7 + row)
 
 
 def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
@@ -83,11 +84,11 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
         sources=np.array([1]),
         statuses=np.array([1]),
         recorded_at=np.array([0]),
-        vectors=np.array([[0.6, 0.8]], np.float32),
         has_vector=np.array([True]),
         is_typed=np.array([True]),
         is_dated=np.array([False]),
-        rows=((Source(), 7),),
+        origins=(Source(np.array([[0.6, 0.8]], np.float32)),),
+        rows=np.array([0]),
     )
     joined = join_facts([to_fact_columns({"k": [kiel]}), embedded])
     assert joined.has_vector.tolist() == [False, True]
@@ -95,6 +96,11 @@ def test_vector_belongs_to_its_fact_and_may_be_missing() -> None:
     assert [joined.make(place).object for place in (0, 1)] == ["boats", "7 [0.6 0.8]"]
     assert joined.take([1]).make(0).object == "7 [0.6 0.8]"
     assert [joined.get_words(place) for place in (0, 1)] == [("Kiel", "has", "boats"), ("Ada", "knows", "7")]
+    words, places = joined.take([1, 0, 1]).find_words()
+    assert sorted(words) == sorted({"Kiel", "has", "boats", "Ada", "knows", "7"})
+    assert [words[place] for place in places[0]] == [words[place] for place in places[2]] == ["Ada", "knows", "7"]
+    assert [words[place] for place in places[1]] == ["Kiel", "has", "boats"]
+    assert joined.take_vectors(np.array([1, 0])).tolist() == joined.vectors[[1, 0]].tolist()
 
 
 def test_no_rows_are_an_empty_mapping() -> None:

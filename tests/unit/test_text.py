@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waylore import text
-from waylore.text import _PIECES, STOP_WORDS, _fold, count_pieces, normalise, terms
+from waylore.text import _PIECES, _WORD, STOP_WORDS, _fold, count_pieces, normalise, split_words, terms
 
 NAMES = st.text() | st.text(alphabet="aB1é _-+#!")
 HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
@@ -180,3 +180,8 @@ def test_ascii_is_folded_and_counted_as_any_text(text: str) -> None:
     assert terms(text) == terms(f"{text} é")[:-1]
     assert _fold(text) == folded
     assert count_pieces(text) == sum(len(re.findall(pattern, text)) for pattern, _ in _PIECES[:2])
+
+
+@given(st.text() | st.text(alphabet="aB1é–“ _-\u0301क्षि漢字\u00a0"))
+def test_words_are_split_without_a_pattern_as_with_it(text: str) -> None:
+    assert split_words(text) == _WORD.findall(_fold(text))

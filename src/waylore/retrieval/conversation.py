@@ -79,7 +79,7 @@ class RankedTurns:
     weights: Weights
     spans: tuple[Span, ...] = ()  # days that the question names
 
-    def explain(self, candidate: FusedCandidate) -> tuple[Placement, ...]:
+    def explain(self, candidate: FusedCandidate) -> Sequence[Placement]:
         """Return the features that count most for a turn, and the sum of the others."""
         if candidate.id not in self.places:
             return candidate.placements
@@ -129,8 +129,8 @@ def _share_places(candidates: Sequence[FusedCandidate], ranked: RankedTurns) -> 
 
 
 def _explain_mixed(
-    explain: Callable[[FusedCandidate], tuple[Placement, ...]], ranked: RankedTurns, candidate: FusedCandidate
-) -> tuple[Placement, ...]:
+    explain: Callable[[FusedCandidate], Sequence[Placement]], ranked: RankedTurns, candidate: FusedCandidate
+) -> Sequence[Placement]:
     """Return the rank of a turn among the turns, with the features that count most; other candidates as before."""
     own = {turn.id: (rank, turn) for rank, turn in enumerate(ranked.candidates, 1)}
     if candidate.id not in own:

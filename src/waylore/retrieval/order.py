@@ -28,13 +28,18 @@ def arrange(
     the candidates that they are given for, by id: if one of those is due, they come before it.
     """
     by_id = {candidate.id: candidate for candidate in candidates if candidate.id not in left_out}
+    if hybrid is candidates and not superseders:  # in one order, so the best is always placed when it is due
+        yield from by_id.values()
+        return
     kept = [candidate.id for candidate in hybrid if candidate.id in by_id]
     rest, placed, first = iter(by_id.values()), set[str](), 0  # the place in `kept` before which all are placed
     for place in count(1):
-        while first < len(kept) and kept[first] in placed:
-            first += 1
-        due = kept[first] if first < (place + 1) // KEPT_SHARE and first < len(kept) else ""
-        owed = due if first < place // KEPT_SHARE else superseders.get(due, "")  # at the next place the best is due
+        owed = ""
+        if first < (place + 1) // KEPT_SHARE:
+            while first < len(kept) and kept[first] in placed:
+                first += 1
+            due = kept[first] if first < min((place + 1) // KEPT_SHARE, len(kept)) else ""
+            owed = due if first < place // KEPT_SHARE else superseders.get(due, "")  # at the next place the best is due
         is_owed = owed in by_id and owed not in placed
         chosen = by_id[owed] if is_owed else next((c for c in rest if c.id not in placed), None)
         if chosen is None:
@@ -87,7 +92,8 @@ def has_same_words(one: Sequence[str], other: Sequence[str]) -> bool:
     if fewer < MIN_WORDS or fewer < SAME_WORDS * max(len(one), len(other)):
         return False
     words, others = set(one), set(other)
-    return len(words & others) >= SAME_WORDS * len(words | others)
+    shared = len(words & others)
+    return shared >= SAME_WORDS * (len(words) + len(others) - shared)
 
 
 def group_repeats(repeats: Mapping[str, str]) -> dict[str, list[str]]:

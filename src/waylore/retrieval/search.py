@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,10 +41,10 @@ from waylore.types.search import (
     Hit,
     Query,
     Ranking,
-    Scored,
     SearchResult,
     SetAnswer,
     Step,
+    make_ranking,
 )
 
 if TYPE_CHECKING:
@@ -129,10 +130,7 @@ def _find_hits(
     return SearchResult(
         query=query.text,
         hits=hits,
-        ranking=tuple(
-            Scored(each.id, each.score)
-            for each in arrange(graph.hybrid, graph.candidates, superseders=graph.superseders)
-        ),
+        ranking=_rank_all(graph),
         recipe=recipe.name,
         confidence=decision.confidence,
         skip_reason=decision.reason,
@@ -146,6 +144,11 @@ def _find_hits(
         seconds=trace.seconds,
         started=trace.started,
     )
+
+
+def _rank_all(graph: GraphResult) -> Ranking:
+    arranged = list(arrange(graph.hybrid, graph.candidates, superseders=graph.superseders))
+    return make_ranking(map(itemgetter(0), arranged), map(itemgetter(1), arranged))
 
 
 def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Trace) -> Query:
@@ -357,7 +360,7 @@ def _make_hits(
             replace(passage, vector=None),
             document,
             candidate.score,
-            graph.explain(candidate),
+            tuple(graph.explain(candidate)),
             _prepend_merge(graph.paths.get(candidate.id), merges),
             is_newer=any(placement.search == NEWER for placement in candidate.placements),
             also_in=tuple({o.id: o for o in others.get(candidate.id, ()) if o.id != document.id}.values()),

@@ -7,9 +7,9 @@ A store reads packs with the ids and texts of their passages (`PassagePacks`). S
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ from waylore.store.packs import (
 )
 from waylore.store.rows import from_microseconds, make_sort_key, to_microseconds
 from waylore.store.vectors import quantise, to_units
-from waylore.types.columns import FactColumns, MentionColumns, to_fact_columns
+from waylore.types.columns import FactColumns, FactOrigin, MentionColumns, to_fact_columns
 from waylore.types.knowledge import EPOCH, SOURCES, STATUSES, Fact, IndexedDocument, Mention, Passage, Vector
 from waylore.types.search import FactFilter
 
@@ -207,7 +207,7 @@ def _get_trust(fact: Fact) -> tuple[float, float, int, int]:
 
 @dataclass(frozen=True)
 class PassagePacks:
-    """Packs with the ids, texts and times of their passages, and the uses of facts.
+    """Packs with the ids, texts and times of their passages.
 
     `recorded_at` is when a passage was added, `at` when it was said, if that is known.
     """
@@ -217,15 +217,14 @@ class PassagePacks:
     texts: Sequence[str]
     recorded_at: Column
     at: Sequence[int | None]
-    uses: Uses = field(default_factory=dict)  # by key: how often and when last
 
     @cached_property
     def is_said(self) -> Column:
         """Whether it is known when each passage was said."""
         return np.array([at is not None for at in self.at], np.bool_)
 
-    def make_fact(self, place: int, vector: Vector | None) -> Fact:
-        """Make the fact at a place."""
+    def make_fact(self, place: int, vector: Vector | None, uses: Uses) -> Fact:
+        """Make the fact at a place. `uses` has, by key, how often a fact was used and when last."""
         of = int(self.packs.fact_of[place])
         words = self.packs.decode_words(of)
         _, _, object_, _, _, subject_word, predicate_word, object_word, source, status = self.packs.facts[
@@ -233,7 +232,7 @@ class PassagePacks:
         ].tolist()
         weight, confidence, since, until = self.packs.trust[place].tolist()
         id_, at = self.packs.ids[place].tobytes(), self.at[of]
-        count, last = self.uses.get(make_sort_key(id_), (0, None))
+        count, last = uses.get(make_sort_key(id_), (0, None))
         named = words[subject_word], words[predicate_word] if place < self.packs.typed else "", words[object_word]
         return Fact(
             id_.hex(),
@@ -269,6 +268,19 @@ class PassagePacks:
         words = [facts[name].tolist() for name in ("subject_word", "predicate_word", "object_word")]
         return list(zip(self.packs.fact_of.tolist(), *words, strict=True))
 
+    def find_words(self, places: Column) -> tuple[Sequence[str], Column]:
+        """Return words, and the places of subject, predicate and object of the facts at some places among them."""
+        facts, of = self.packs.facts[places], self.packs.fact_of[places]
+        packs = np.flatnonzero(np.bincount(of)).tolist()
+        words = ["", *chain.from_iterable(map(self.packs.decode_words, packs))]  # the first one is for pairs
+        firsts = np.zeros(len(self.packs), np.int64)
+        firsts[packs] = np.cumsum([1, *(len(self.packs.decode_words(pack)) for pack in packs)])[:-1]
+        table = np.column_stack([facts[name] for name in ("subject_word", "predicate_word", "object_word")])
+        table = table + firsts[of, None]
+        table[places >= self.packs.typed, 1] = 0
+        is_used = np.bincount(table.ravel()) > 0
+        return [words[number] for number in np.flatnonzero(is_used).tolist()], (np.cumsum(is_used) - 1)[table]
+
     def _get_entity(self, place: int) -> str:
         id_: bytes = self.packs.entities[place].tobytes()
         return id_.hex()
@@ -279,6 +291,27 @@ class PassagePacks:
         if flags & (IS_CLAIM | IS_JOINED):
             return words[start] if flags & IS_CLAIM else " ".join(named)
         return (words[prefix - 1] if prefix else "") + self.texts[of][start:end]
+
+
+class PackedFacts(FactOrigin):
+    """Facts of packs. `places` has the place of each row there; `uses` are those of the facts."""
+
+    def __init__(self, source: PassagePacks, places: Column, vectors: Column, has_vector: Column, uses: Uses) -> None:
+        super().__init__(vectors)
+        self._source, self._places, self._has_vector, self._uses = source, places, has_vector, uses
+
+    def make_fact(self, row: int) -> Fact:
+        """Make the fact of a row."""
+        vector = self.vectors[row] if self._has_vector[row] else None
+        return self._source.make_fact(int(self._places[row]), vector, self._uses)
+
+    def get_words(self, row: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of the fact of a row."""
+        return self._source.get_words(int(self._places[row]))
+
+    def find_words(self, rows: Column) -> tuple[Sequence[str], Column]:
+        """Return words, and the places of subject, predicate and object of each fact among them."""
+        return self._source.find_words(self._places[rows])
 
 
 def read_passage_packs(rows: Sequence[tuple[bytes, str, int, int | None, bytes, bytes | None]]) -> PassagePacks:
@@ -301,7 +334,9 @@ def compute_fact_keys(ids: Column) -> Column:
 def find_stated(packs: Packs, only: FactFilter) -> Column:
     """Return the places of the facts that have one of the statuses and are valid at the time."""
     statuses = [STATUSES.index(status) for status in only.statuses]
-    is_stated = np.isin(packs.facts["status"], statuses)
+    is_wanted = np.zeros(len(STATUSES), np.bool_)
+    is_wanted[statuses] = True
+    is_stated = is_wanted[packs.facts["status"]]
     if only.as_of is not None:
         moment, trust = to_microseconds(only.as_of), packs.trust
         is_stated &= (trust["valid_from"] <= moment) & (trust["valid_to"] > moment)
@@ -353,7 +388,7 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
     packs = source.packs
     facts, trust = packs.facts[places], packs.trust[places]
     ids = packs.ids[places]
-    known = replace(source, uses=find_uses(compute_fact_keys(ids[places < packs.typed])))
+    uses = find_uses(compute_fact_keys(ids[places < packs.typed]))
     vector_of = packs.vector_of[places]
     has_vector = vector_of >= 0
     vectors = to_units(packs.vectors[vector_of]) if len(packs.vectors) else np.zeros((len(places), 0), np.float32)
@@ -368,11 +403,11 @@ def make_columns(source: PassagePacks, of: Sequence[str], places: Column, find_u
         sources=packs.sources[places],
         statuses=facts["status"].astype(np.int64),
         recorded_at=source.recorded_at[packs.fact_of[places]],
-        vectors=vectors,
         has_vector=has_vector,
         is_typed=places < packs.typed,
         is_dated=(trust["valid_from"] != ALWAYS.min) | source.is_said[packs.fact_of[places]],
-        rows=tuple((known, place) for place in places.tolist()),
+        origins=(PackedFacts(source, places, vectors, has_vector, uses),),
+        rows=np.arange(len(places)),
     )
 
 

@@ -212,8 +212,9 @@ class Packs:
     def trust(self) -> Column:
         """The trust of each fact, of type TRUST."""
         places = self.facts["trust"][: self.typed] + self._find_firsts("trust")[self.fact_of[: self.typed]]
-        pairs = len(self.facts) - self.typed
-        return np.concatenate([self.distinct_trust[places], np.repeat(TRUST_OF_PAIRS, pairs)])
+        trust = np.empty(len(self.facts), TRUST)
+        trust[: self.typed], trust[self.typed :] = self.distinct_trust[places], TRUST_OF_PAIRS
+        return trust
 
     @cached_property
     def distinct_trust(self) -> Column:

@@ -114,8 +114,20 @@ def compute_cosines(blobs: Sequence[bytes], vector: Vector) -> npt.NDArray[np.fl
     Values are rounded, so that equal vectors tie on every engine. Each row is multiplied on its own, because
     the rows of a matrix product may differ in their last bits.
     """
-    vectors = join_codes(blobs, len(vector)).astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(vector)
+    return compare(*measure(blobs, len(vector)), vector)
+
+
+def measure(blobs: Iterable[bytes], dimension: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return codes as the rows of a matrix, and the length of each row."""
+    vectors = join_codes(blobs, dimension).astype(np.float32)
+    return vectors, np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+
+
+def compare(
+    vectors: npt.NDArray[np.float32], lengths: npt.NDArray[np.float32], vector: Vector
+) -> npt.NDArray[np.float64]:
+    """Return the cosine similarity of the rows of a matrix, whose lengths are given, to a vector."""
     products = np.einsum("ij,j->i", vectors, vector)
-    cosines: npt.NDArray[np.float64] = (products / np.maximum(lengths, 1e-9)).astype(np.float64)
+    both = lengths * np.linalg.norm(vector)
+    cosines: npt.NDArray[np.float64] = (products / np.maximum(both, 1e-9)).astype(np.float64)
     return np.round(cosines, 6)

@@ -4,14 +4,15 @@ Both are mappings from the ids that they were read for to tuples of objects. An 
 so a search can work on the columns and make objects only of what it shows.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import accumulate, chain, count, pairwise
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +27,8 @@ Ids = tuple[str, ...]
 Numbers = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-# Columns of FactColumns that are tuples, and those that are arrays; `vectors` are treated apart.
-ID_COLUMNS = ("of", "ids", "subjects", "objects", "rows")
+# Columns of FactColumns that are tuples, and those that are arrays; `origins` and `rows` are treated apart.
+ID_COLUMNS = ("of", "ids", "subjects", "objects")
 NEUTRAL = 0.6  # the cosine that neither raises nor lowers the weight of a fact or passage
 NO_TIME = np.iinfo(np.int64).min  # the time of a turn without one
 NUMBER_COLUMNS = ("weights", "confidences", "sources", "statuses", "recorded_at", "has_vector", "is_typed", "is_dated")
@@ -36,14 +37,53 @@ TURN_TEXTS = ("ids", "speakers", "roles", "texts")
 TURN_NUMBERS = ("sessions", "positions", "at", "tells_time", "sizes")
 
 
-class FactSource(Protocol):
-    """What a store read, from which facts are made when they are looked up."""
+class FactOrigin(ABC):
+    """Facts as a store has read them, by row: an object is made when it is looked up.
 
-    def make_fact(self, place: int, vector: Vector | None) -> Fact:
-        """Make the fact at a place."""
+    `vectors` has a row for each fact, 0 for one without a vector.
+    """
 
-    def get_words(self, place: int) -> tuple[str, str, str]:
-        """Return subject, predicate and object of the fact at a place; a pair has an empty predicate."""
+    def __init__(self, vectors: npt.NDArray[np.float32]) -> None:
+        self.vectors = vectors
+        self._compared: tuple[Vector, Numbers] | None = None  # the last question, and the product of each fact with it
+
+    @abstractmethod
+    def make_fact(self, row: int) -> Fact:
+        """Make the fact of a row."""
+
+    @abstractmethod
+    def get_words(self, row: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of the fact of a row; a pair has an empty predicate."""
+
+    def find_words(self, rows: Counts) -> tuple[Sequence[str], Counts]:
+        """Return words, and the places of subject, predicate and object of each fact among them."""
+        words = list(map(self.get_words, rows.tolist()))
+        return tuple(chain(*words)), np.arange(3 * len(words)).reshape(-1, 3)
+
+    def compute_products(self, vector: Vector) -> Numbers:
+        """Return the product of each fact's vector with another one. A search asks for those of its question often."""
+        if self._compared is None or self._compared[0] is not vector:
+            is_comparable = self.vectors.shape[1] == len(vector)
+            near = np.einsum("ij,j->i", self.vectors, vector) if is_comparable else np.zeros(len(self.vectors))
+            self._compared = (vector, near.astype(np.float64))
+        return self._compared[1]
+
+
+class ListedFacts(FactOrigin):
+    """Facts that are objects already."""
+
+    def __init__(self, facts: tuple[Fact, ...], vectors: npt.NDArray[np.float32]) -> None:
+        super().__init__(vectors)
+        self._facts = facts
+
+    def make_fact(self, row: int) -> Fact:
+        """Return the fact of a row."""
+        return self._facts[row]
+
+    def get_words(self, row: int) -> tuple[str, str, str]:
+        """Return subject, predicate and object of the fact of a row."""
+        fact = self._facts[row]
+        return fact.subject, fact.predicate, fact.object
 
 
 class Groups(Mapping[str, tuple[T, ...]]):
@@ -102,11 +142,11 @@ class MentionColumns(Groups[Mention]):
 
 @dataclass(frozen=True, eq=False)
 class FactColumns(Groups[Fact]):
-    """Facts: their ids, ends and trust, and their vectors as the rows of a matrix, 0 where `has_vector` is false.
+    """Facts: their ids, ends and trust, and where each is made from.
 
     `objects` is empty for a plain value, `is_typed` is false for a pair, `is_dated` is whether its time is known.
     `sources` and `statuses` are places in SOURCES and STATUSES, `recorded_at` is in microseconds since 1970. `rows`
-    has, for each fact, the object or its source with its place there.
+    has the row of each fact in `origins`, counted through all of them.
     """
 
     of: Ids = ()
@@ -118,43 +158,79 @@ class FactColumns(Groups[Fact]):
     sources: Counts = field(default_factory=lambda: np.empty(0, np.int64))
     statuses: Counts = field(default_factory=lambda: np.empty(0, np.int64))
     recorded_at: Counts = field(default_factory=lambda: np.empty(0, np.int64))
-    vectors: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     has_vector: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     is_typed: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
     is_dated: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
-    rows: "tuple[Fact | tuple[FactSource, int], ...]" = ()
+    origins: tuple[FactOrigin, ...] = ()
+    rows: Counts = field(default_factory=lambda: np.empty(0, np.int64))
 
     def make(self, place: int) -> Fact:
         """Make the object of a row."""
-        row = self.rows[place]
-        if isinstance(row, Fact):
-            return row
-        source, number = row
-        return source.make_fact(number, self.vectors[place] if self.has_vector[place] else None)
+        origin, row = self._find_origin(place)
+        return origin.make_fact(row)
 
     def get_words(self, place: int) -> tuple[str, str, str]:
         """Return subject, predicate and object of a row, without making an object."""
-        return _get_words(self.rows[place])
+        origin, row = self._find_origin(place)
+        return origin.get_words(row)
 
-    def list_words(self) -> list[tuple[str, str, str]]:
-        """Return subject, predicate and object of each row, without making objects."""
-        return list(map(_get_words, self.rows))
+    def find_words(self) -> tuple[list[str], Counts]:
+        """Return all words, each once, and the places of subject, predicate and object of each row among them."""
+        table = np.empty((self.size, 3), np.int64)
+        known: list[str] = []
+        for number, origin in enumerate(self.origins):
+            first = self._firsts[number]
+            own = np.flatnonzero((self.rows >= first) & (self.rows < self._firsts[number + 1]))
+            if len(own):
+                words, places = origin.find_words(self.rows[own] - first)
+                table[own] = places + len(known)
+                known += words
+        number_of = dict(zip(dict.fromkeys(known), count()))
+        return list(number_of), np.array([*map(number_of.__getitem__, known)], np.int64)[table]
+
+    @property
+    def vectors(self) -> npt.NDArray[np.float32]:
+        """The vectors as the rows of a matrix, 0 where `has_vector` is false."""
+        return self.take_vectors(np.arange(self.size))
+
+    def take_vectors(self, places: Counts) -> npt.NDArray[np.float32]:
+        """Return the vectors of some rows, in the given order, as the rows of a matrix."""
+        dimension = max((origin.vectors.shape[1] for origin in self.origins), default=0)
+        tables = [_widen(origin.vectors, dimension) for origin in self.origins]
+        if len(tables) == 1:
+            return tables[0][self.rows[places]]
+        taken = np.empty((len(places), dimension), np.float32)
+        for first, table in zip(self._firsts, tables, strict=False):
+            own = np.flatnonzero((self.rows[places] >= first) & (self.rows[places] < first + len(table)))
+            taken[own] = table[self.rows[places[own]] - first]
+        return taken
 
     def compute_cosines(self, query: Query) -> Numbers:
         """Return the cosine of each fact and a question, in order; facts without a vector get a neutral value."""
         cosines = np.full(self.size, NEUTRAL)
         if query.vector is not None and self.has_vector.any():
-            near = np.einsum("ij,j->i", self.vectors, query.vector)
-            cosines[self.has_vector] = query.map_cosines(near[self.has_vector].astype(np.float64))
+            near = np.concatenate([origin.compute_products(query.vector) for origin in self.origins])
+            cosines[self.has_vector] = query.map_cosines(near[self.rows[self.has_vector]])
         return cosines
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The number of rows before each origin, and of all."""
+        return [0, *accumulate(len(origin.vectors) for origin in self.origins)]
+
+    def _find_origin(self, place: int) -> tuple[FactOrigin, int]:
+        """Return the origin of a row, and its row there."""
+        row = int(self.rows[place])
+        number = bisect_right(self._firsts, row) - 1
+        return self.origins[number], row - self._firsts[number]
 
     def take(self, places: Sequence[int] | Counts) -> "FactColumns":
         """Return some of the rows, in the given order."""
         at = np.array(places, np.intp)
         listed = at.tolist()
         columns: dict[str, Any] = {name: _take(getattr(self, name), listed) for name in ID_COLUMNS}
-        columns |= {name: getattr(self, name)[at] for name in (*NUMBER_COLUMNS, "vectors")}
-        return FactColumns(**columns)
+        columns |= {name: getattr(self, name)[at] for name in NUMBER_COLUMNS}
+        return FactColumns(**columns, origins=self.origins, rows=self.rows[at])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -234,13 +310,13 @@ def join_facts(parts: Sequence[FactColumns]) -> FactColumns:
     known = [part for part in parts if part.size]
     if len(known) < 2:
         return known[0] if known else FactColumns()
-    dimension = max(part.vectors.shape[1] for part in known)
     columns: dict[str, Any] = {
         name: tuple(chain.from_iterable(getattr(part, name) for part in known)) for name in ID_COLUMNS
     }
     columns |= {name: np.concatenate([getattr(part, name) for part in known]) for name in NUMBER_COLUMNS}
-    columns["vectors"] = np.concatenate([_widen(part.vectors, dimension) for part in known])
-    return FactColumns(**columns)
+    before = accumulate((sum(len(origin.vectors) for origin in part.origins) for part in known), initial=0)
+    rows = np.concatenate([part.rows + first for part, first in zip(known, before, strict=False)])
+    return FactColumns(**columns, origins=tuple(chain(*(part.origins for part in known))), rows=rows)
 
 
 def unique_facts(parts: Sequence[FactColumns]) -> FactColumns:
@@ -267,11 +343,11 @@ def to_fact_columns(groups: Mapping[str, Iterable[Fact]]) -> FactColumns:
         sources=np.array([SOURCES.index(fact.source) for fact in facts], np.int64),
         statuses=np.array([STATUSES.index(fact.status) for fact in facts], np.int64),
         recorded_at=np.array([(fact.recorded_at - EPOCH) // MICROSECOND for fact in facts], np.int64),
-        vectors=np.array(vectors, np.float32).reshape(len(facts), dimension),
         has_vector=np.array([fact.vector is not None for fact in facts], np.bool_),
         is_typed=np.array([fact.is_typed for fact in facts], np.bool_),
         is_dated=np.array([fact.is_dated for fact in facts], np.bool_),
-        rows=facts,
+        origins=(ListedFacts(facts, np.array(vectors, np.float32).reshape(len(facts), dimension)),),
+        rows=np.arange(len(facts)),
     )
 
 
@@ -296,13 +372,6 @@ def join_mentions(parts: Sequence[MentionColumns]) -> MentionColumns:
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.is_own for part in parts]),
     )
-
-
-def _get_words(row: "Fact | tuple[FactSource, int]") -> tuple[str, str, str]:
-    if isinstance(row, tuple):
-        source, number = row
-        return source.get_words(number)
-    return row.subject, row.predicate, row.object
 
 
 def _take(column: tuple[T, ...], places: Sequence[int]) -> tuple[T, ...]:

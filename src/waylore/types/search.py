@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -148,6 +149,13 @@ class Scored(NamedTuple):
 
 
 Ranking: TypeAlias = tuple[Scored, ...]
+
+
+def make_ranking(ids: Iterable[str], scores: Iterable[float]) -> Ranking:
+    """Return candidates with their scores, in the given order, without a call for each."""
+    return tuple(map(partial(tuple.__new__, Scored), zip(ids, scores, strict=True)))
+
+
 _SCORE_NAMES = {"vector": "cosine", "keyword": "BM25"}
 
 

@@ -1,11 +1,20 @@
 """Fusion keeps every candidate and gives each search its share."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from waylore.config import HybridConfig, MergeConfig
-from waylore.retrieval.fusion import FusedCandidate, combine_weighted, fuse, fuse_anchored
+from waylore.retrieval.fusion import (
+    FusedCandidate,
+    combine_weighted,
+    fuse,
+    fuse_anchored,
+    round_decimals,
+    scale,
+    share_out,
+)
 from waylore.types.search import Placement, Ranking, Scored
 
 WEIGHTED = HybridConfig("weighted", vector_weight=0.7, text_weight=0.3)
@@ -193,6 +202,16 @@ def test_anchored_fusion_keeps_order_of_single_search_within_the_unit(vector: Ra
     assert [rank[f.id] for f in fused] == sorted((rank[f.id] for f in fused), reverse=True)
 
 
+def test_placements_are_made_when_they_are_looked_at_and_scaled_like_the_score() -> None:
+    rankings = {"vector": make_ranking(a=0.75, b=0.71), "keyword": make_ranking(b=9.0)}
+    for fused in (fuse(rankings, WEIGHTED), fuse_anchored(rankings, {}, ANCHORED, unit=0.3)):
+        for candidate in fused:
+            plain = candidate._replace(placements=tuple(candidate.placements))
+            assert (candidate, hash(candidate), repr(candidate)) == (plain, hash(plain), repr(plain))
+            assert scale(scale(candidate, 0.3), 0.7) == scale(scale(plain, 0.3), 0.7)
+            assert (len(candidate.placements), candidate.placements[0]) == (len(plain.placements), plain.placements[0])
+
+
 # -- S5: the graph joins hybrid search -----------------------------------------------------------------
 
 
@@ -215,3 +234,37 @@ def test_graph_candidate_has_graph_placement_only() -> None:
 def test_empty_graph_ranking_keeps_order() -> None:
     base = make_candidates(a=0.9, c=0.4, b=0.4)
     assert [f.id for f in combine_weighted(base, (), MergeConfig())] == ["a", "b", "c"]
+
+
+# -- shares of all candidates at once -----------------------------------------------------------------------
+
+NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False) | st.integers(-(10**9), 10**9).map(lambda n: n / 2e6)
+FOUND = st.lists(st.sets(st.sampled_from("abc"), min_size=1), min_size=1, max_size=6)
+
+
+@given(st.lists(NUMBERS, max_size=30), st.sampled_from([6, 9]))
+def test_numbers_are_rounded_as_python_rounds(values: list[float], digits: int) -> None:
+    rounded = round_decimals(np.array(values, np.float64), digits)
+    assert list(map(repr, rounded.tolist())) == [repr(round(value, digits)) for value in values]
+
+
+@pytest.mark.parametrize("value", [0.0000005, 0.0000015, 2.6755e-06, 1.0000005, 0.5, 1.005, -0.0000005, -0.0])
+def test_middle_between_two_numbers_is_rounded_by_its_exact_value(value: float) -> None:
+    assert repr(round_decimals(np.array([value]), 6).tolist()[0]) == repr(round(value, 6))
+
+
+@given(FOUND, st.data())
+def test_first_finder_gets_the_shares_of_searches_that_did_not_find(found: list[set[str]], data: st.DataObject) -> None:
+    searches, ids = ("a", "b", "c"), [str(number) for number in range(len(found))]
+    parts = st.lists(st.floats(0, 1), min_size=len(ids), max_size=len(ids))
+    shares = {search: np.array(data.draw(parts)) for search in searches}
+    by_search = {search: {id_ for id_, own in zip(ids, found, strict=True) if search in own} for search in searches}
+    table = share_out(ids, by_search, shares)
+    for place, own in enumerate(found):
+        finders = [search for search in searches if search in own]
+        merits = dict.fromkeys(finders, 0.0)
+        for search in searches:
+            merits[search if search in merits else finders[0]] += float(shares[search][place])
+        expected = {search: round(share, 6) for search, share in merits.items()}
+        assert {search: table[search][place] for search in finders} == expected
+        assert {table[search][place] for search in searches if search not in own} <= {0.0}

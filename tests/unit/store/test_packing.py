@@ -19,6 +19,7 @@ from waylore.store.packing import (
     group_pairs_by_entity,
     list_facts,
     list_mentions,
+    make_columns,
     make_parts,
     pack_parts,
     read_passage_packs,
@@ -134,6 +135,22 @@ def test_packs_lose_nothing(passages: list[tuple[Passage, list[Mention], list[Fa
     assert list(map(describe, list_facts(source))) == list(map(describe, facts))
     mentions = [m for _, of_passage, _ in passages for m in sorted(of_passage, key=lambda m: m.entity_id)]
     assert list_mentions(source) == mentions
+
+
+@given(draw_passages(), st.data())
+def test_words_of_facts_are_found_together(
+    passages: list[tuple[Passage, list[Mention], list[Fact]]], data: st.DataObject
+) -> None:
+    source = read(passages)
+    every = np.arange(len(source.packs.facts))
+    columns = make_columns(source, [""] * len(every), every, find_no_uses)
+    stated = list_facts(source)
+    rows = data.draw(st.lists(st.sampled_from(range(len(stated))), max_size=9) if stated else st.just([]))
+    words, places = columns.take(rows).find_words()
+    assert len(words) == len({*words})
+    assert [tuple(words[place] for place in of_one) for of_one in places.tolist()] == [
+        (stated[row].subject, stated[row].predicate, stated[row].object) for row in rows
+    ]
 
 
 @given(draw_passages(), st.integers(1, 3), moments, st.sets(st.sampled_from(STATUSES)))

@@ -8,13 +8,14 @@ questions. No model is called: every vector was stored. Without vectors, the wei
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from types import MappingProxyType
 
 import numpy as np
 
 from waylore.config import Weights
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import FusedCandidate, combine_weighted, scale, sort_by_score
+from waylore.retrieval.fusion import FusedCandidate, combine_weighted, number_ranks, rank_by_score, scale, share_out
 from waylore.retrieval.graph.coverage import find_coverage
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
@@ -45,7 +46,7 @@ from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_together
 from waylore.types.columns import FactColumns, MentionColumns, Numbers, join_facts, join_mentions, unique_facts
 from waylore.types.knowledge import Fact, Passage
-from waylore.types.search import Placement, Query, Ranking, Scored, TermCounts
+from waylore.types.search import Placement, Query, Ranking, Scored, TermCounts, make_ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def build_pool(question: GraphQuery, chain_walk: ChainWalk, rows: CandidateRows,
 def _place_rows(of: Sequence[str], ids: Sequence[str]) -> tuple[Places, Places]:
     """Return the rows that belong to one of the ids, in the order of these, and the place of the id of each."""
     place_of = dict(zip(ids, range(len(ids)), strict=True))
-    places = np.array([place_of.get(id_, -1) for id_ in of], np.int64)
+    places = np.array([*map(place_of.get, of, repeat(-1))], np.int64)
     rows = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
     return rows, places[rows]
 
@@ -302,20 +303,30 @@ def _rank_candidates(
     probability = 1.0 / (1.0 + np.exp(-judgement.odds))
     lifts = _compute_lifts(judgement)
     total = sum(lifts.values())
-    shares = {search: probability * lift / total for search, lift in lifts.items()}
     rankings = {
         "vector": question.rankings["vector"],
         "keyword": question.rankings["keyword"],
         "walk": chain_walk.result.passages,
         "chain": _rank_by(pool, judgement.columns["bridge_cosine"]),
     }
-    judged = set(pool.ids)
-    places = {
-        name: {s.id: Placement(name, rank, s.score, 0.0) for rank, s in enumerate(ranking, 1) if s.id in judged}
-        for name, ranking in rankings.items()
-    }
-    places["rewrite"] = dict(rewritten)
-    return sort_by_score({id_: _make_placements(id_, i, places, shares) for i, id_ in enumerate(pool.ids)})
+    ranks = number_ranks(rankings)
+    found = {search: ranks.get(search, rewritten) for search in lifts}
+    shares = {search: probability * lift / total for search, lift in lifts.items()}
+    merits = share_out(pool.ids, found, shares)
+
+    def place(id_: str) -> list[Placement]:
+        number = place_of[id_]
+        return [
+            rewritten[id_]._replace(share=of[number])
+            if search not in ranks
+            else Placement(search, ranks[search][id_], rankings[search][ranks[search][id_] - 1].score, of[number])
+            for search, of in merits.items()
+            if id_ in found[search]
+        ]
+
+    place_of = dict(zip(pool.ids, range(len(pool.ids)), strict=True))
+    scores = [round(sum(row), 9) for row in zip(*merits.values(), strict=True)]
+    return rank_by_score(pool.ids, scores, place)
 
 
 def _add_hybrid(question: GraphQuery, ranked: Sequence[FusedCandidate], recipe: Recipe) -> tuple[FusedCandidate, ...]:
@@ -336,20 +347,6 @@ def _add_places(candidate: FusedCandidate, dropped: FusedCandidate | None) -> Fu
     return candidate._replace(placements=(*candidate.placements, *others))
 
 
-def _make_placements(
-    id_: str, place: int, places: Mapping[str, Mapping[str, Placement]], shares: Mapping[str, Numbers]
-) -> list[Placement]:
-    """Return the placements of a candidate.
-
-    The first search that found it also gets the shares of the searches that did not.
-    """
-    finders = [search for search in shares if id_ in places[search]]
-    merits = dict.fromkeys(finders, 0.0)
-    for search, share in shares.items():
-        merits[search if search in merits else finders[0]] += float(share[place])
-    return [places[search][id_]._replace(share=round(share, 6)) for search, share in merits.items()]
-
-
 def _compute_lifts(judgement: Judgement) -> dict[str, Numbers]:
     """Return how far each search lifts the log-odds of each candidate above the lowest of them.
 
@@ -366,13 +363,13 @@ def _compute_lifts(judgement: Judgement) -> dict[str, Numbers]:
 
 def _rank_by(pool: Pool, scores: Numbers) -> Ranking:
     """Rank the candidates that have a score, best first."""
-    scored = [Scored(id_, score) for id_, score in zip(pool.ids, scores.tolist(), strict=True) if score]
-    return tuple(sorted(scored, key=lambda s: (-s.score, s.id)))
+    found = sorted([(-score, id_) for id_, score in zip(pool.ids, scores.tolist(), strict=True) if score])
+    return make_ranking([id_ for _, id_ in found], [-score for score, _ in found])
 
 
 def _scale_to_best(ranking: Sequence[Scored]) -> Ranking:
     best = max((s.score for s in ranking), default=0.0) or 1.0
-    return tuple(Scored(s.id, s.score / best) for s in ranking)
+    return make_ranking([s.id for s in ranking], [s.score / best for s in ranking])
 
 
 def _select_facts(question: GraphQuery, neighbourhood: Neighbourhood, recipe: Recipe) -> tuple[Fact, ...]:

@@ -8,7 +8,6 @@ the passage that leads there lacks. No model is called.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -53,13 +52,10 @@ def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactC
     count = np.array([counted.counts[term] for term in rarest], np.float64)
     idf = np.log1p((counted.passages - count + 0.5) / (count + 0.5))
     titles, texts = [passage.title for passage in passages], [passage.text for passage in passages]
-    words = facts.list_words()
-    distinct = dict.fromkeys(chain(*words))
+    words, places = facts.find_words()
     of_titles, of_texts, marks = np.split(
-        _mark_texts([*titles, *texts, *distinct], rarest), [len(titles), 2 * len(titles)]
+        _mark_texts([*titles, *texts, *words], rarest), [len(titles), 2 * len(titles)]
     )
-    number_of = dict(zip(distinct, range(len(distinct)), strict=True))
-    of_words = np.array([number_of[word] for word in chain(*words)], np.intp).reshape(-1, 3)
     return Coverage(
         counted,
         tuple(rarest),
@@ -67,7 +63,7 @@ def find_coverage(counted: TermCounts, passages: Sequence[Passage], facts: FactC
         texts=np.maximum(of_titles, of_texts),
         titles=of_titles,
         title_shares=_compute_shares(titles, of_titles.sum(axis=1)),
-        facts=marks[of_words].max(axis=1),
+        facts=marks[places].max(axis=1),
     )
 
 

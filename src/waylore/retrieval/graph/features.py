@@ -9,6 +9,8 @@ explanation can give each search its share. Pure arithmetic: it reads neither th
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count, repeat
+from operator import eq
 from types import MappingProxyType
 
 import numpy as np
@@ -133,11 +135,11 @@ def find_bridges(pool: Pool, *, common: int) -> Bridges:
 
     An entity that more than `common` candidates mention leads only to the passage that is about it.
     """
-    codes: dict[str, int] = {}
-    mentioned = np.array([codes.setdefault(id_, len(codes)) for id_ in pool.mentions.entities], np.int64)
-    subjects = np.array([codes.get(id_, -1) for id_ in pool.facts.subjects], np.int64)
-    objects = np.array([codes.get(id_, -1) for id_ in pool.facts.objects], np.int64)
-    objects[[one == other for one, other in zip(pool.facts.subjects, pool.facts.objects, strict=True)]] = -1
+    codes = dict(zip(dict.fromkeys(pool.mentions.entities), count()))
+    mentioned = np.array([*map(codes.__getitem__, pool.mentions.entities)], np.int64)
+    subjects = np.array([*map(codes.get, pool.facts.subjects, repeat(-1))], np.int64)
+    objects = np.array([*map(codes.get, pool.facts.objects, repeat(-1))], np.int64)
+    objects[np.array([*map(eq, pool.facts.subjects, pool.facts.objects)], np.bool_)] = -1
     ends = np.column_stack([subjects, objects]).ravel()  # two for each fact; -1 for one that no candidate mentions
     order, first, number = _group_by_entity(mentioned, len(codes))
     known = np.flatnonzero(ends >= 0)
@@ -265,7 +267,9 @@ def _compute_bridge_cosines(
     used = np.flatnonzero(np.bincount(bridges.fact))  # np.unique would import numpy.ma, which takes 40 ms
     row = np.cumsum(np.bincount(bridges.fact) > 0) - 1
     dimension = pool.vectors.shape[1]
-    stacked = pool.facts.vectors[used] if pool.facts.has_vector.any() else np.zeros((len(used), dimension), np.float32)
+    stacked = (
+        pool.facts.take_vectors(used) if pool.facts.has_vector.any() else np.zeros((len(used), dimension), np.float32)
+    )
     slices = [stacked[at : at + ROWS_PER_PRODUCT] @ pool.vectors.T for at in range(0, len(stacked), ROWS_PER_PRODUCT)]
     table = np.where(pool.facts.has_vector[used, None], query.map_cosines(np.concatenate(slices)), 0.0)
     sums: Numbers = cosine[bridges.target] + table[row[bridges.fact], bridges.target]

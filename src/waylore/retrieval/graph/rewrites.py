@@ -256,7 +256,7 @@ def _find_best_facts(pool: Pool, sources: npt.NDArray[np.int64], vectors: Vector
     rows = np.flatnonzero(pool.facts.has_vector)
     if not len(rows):
         return np.zeros(len(pool.ids))
-    near = query.map_cosines(np.einsum("ij,kj->ik", vectors, pool.facts.vectors[rows]).astype(np.float64))
+    near = query.map_cosines(np.einsum("ij,kj->ik", vectors, pool.facts.take_vectors(rows)).astype(np.float64))
     stating = pool.stating[rows]
     near[sources[:, None] == stating[None, :]] = 0.0
     return find_best_at(stating, near.max(axis=0), len(pool.ids))

@@ -142,9 +142,11 @@ def _make_trust_key(fact: Fact) -> tuple[int, float, bool, str]:
 
 def map_end_names(facts: FactColumns, entities: Iterable[str]) -> dict[str, str]:
     """Return the names of entities, by id, as the first fact with one of them at an end gives it."""
-    first: dict[str, int] = {}
-    for place, ends in enumerate(zip(facts.subjects, facts.objects, strict=True)):
-        for end in ends:
-            first.setdefault(end, place)
-    known = {id_: first[id_] for id_ in entities if id_ in first}
-    return {id_: facts.get_words(place)[0 if facts.subjects[place] == id_ else 2] for id_, place in known.items()}
+    last = range(facts.size - 1, -1, -1)  # the first place of an end stays, as it comes last
+    subjects, objects = (dict(zip(reversed(ends), last, strict=True)) for ends in (facts.subjects, facts.objects))
+    known = {id_: min(subjects.get(id_, facts.size), objects.get(id_, facts.size)) for id_ in entities}
+    return {
+        id_: facts.get_words(place)[0 if facts.subjects[place] == id_ else 2]
+        for id_, place in known.items()
+        if place < facts.size
+    }

@@ -63,7 +63,7 @@ class GraphResult:
     paths: Mapping[str, GraphPath] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     loaded: Loaded = field(default_factory=dict)
-    explain: Callable[[FusedCandidate], tuple[Placement, ...]] = attrgetter("placements")
+    explain: Callable[[FusedCandidate], Sequence[Placement]] = attrgetter("placements")
     turns: Collection[str] = ()
     superseders: Mapping[str, str] = field(default_factory=dict)
     spans: "tuple[Span, ...]" = ()

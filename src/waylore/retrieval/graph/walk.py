@@ -9,13 +9,14 @@ so the cost does not depend on its size. The passages are ranked elsewhere.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from waylore.config import ResolutionConfig, TrustConfig, WalkConfig
 from waylore.names import list_word_keys
+from waylore.retrieval.fusion import round_decimals
 from waylore.retrieval.graph.same_as import find_merges, map_end_names
 from waylore.retrieval.graph.validity import select_current, select_stated
 from waylore.store.protocol import Store
@@ -34,7 +35,7 @@ from waylore.types.columns import (
     unique_facts,
 )
 from waylore.types.knowledge import EPOCH, SOURCES, STATUSES
-from waylore.types.search import Query, Scored
+from waylore.types.search import Query, Scored, make_ranking
 
 DAYS_PER_WEEK = 7
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -75,11 +76,12 @@ def walk(
     nodes = dict(zip([*entities, *passages], range(len(entities) + len(passages)), strict=True))
     edges = _join_edges(_list_fact_edges(near, nodes, config, trust, now), _list_mention_edges(near, nodes, config))
     start = _make_start(near, hybrid, nodes, config)
-    activation = spread(*edges, start, restart=config.restart, rounds=config.rounds).tolist()
-    reached = [Scored(id_, round(activation[nodes[id_]], 9)) for id_ in passages]
+    activation = spread(*edges, start, restart=config.restart, rounds=config.rounds)
+    scores = round_decimals(activation[len(entities) :], 9)
+    order = np.argsort(-scores, kind="stable")  # passages are in the order of their ids
     return WalkResult(
-        tuple(sorted(reached, key=lambda s: (-s.score, s.id))),
-        {id_: activation[nodes[id_]] for id_ in entities},
+        make_ranking(map(passages.__getitem__, order.tolist()), scores[order].tolist()),
+        dict(zip(entities, activation[: len(entities)].tolist(), strict=True)),
     )
 
 
@@ -91,8 +93,8 @@ def _list_fact_edges(
 ) -> Edges:
     """Return an edge for each fact between two entities."""
     facts = near.facts
-    subjects = np.array([nodes[id_] for id_ in facts.subjects], np.int64)
-    objects = np.array([nodes.get(id_, -1) for id_ in facts.objects], np.int64)
+    subjects = np.array([*map(nodes.__getitem__, facts.subjects)], np.int64)
+    objects = np.array([*map(nodes.get, facts.objects, repeat(-1))], np.int64)
     weights = compute_weights(facts, trust, now) * np.exp(config.question * (near.fact_cosines - NEUTRAL))
     is_edge = (objects >= 0) & (objects != subjects)
     return subjects[is_edge], objects[is_edge], weights[is_edge]
@@ -101,10 +103,10 @@ def _list_fact_edges(
 def _list_mention_edges(near: Neighbourhood, nodes: Mapping[str, int], config: WalkConfig) -> Edges:
     """Return an edge for each mention."""
     mentions, cosines = near.mentions, near.passage_cosines
-    relevances = np.exp(config.question * (np.array([cosines[id_] for id_ in mentions.passages]) - NEUTRAL))
+    relevances = np.exp(config.question * (np.array([*map(cosines.__getitem__, mentions.passages)]) - NEUTRAL))
     own = np.where(mentions.is_own, config.own_passage, 1.0)
-    entities = np.array([nodes[id_] for id_ in mentions.entities], np.int64)
-    return entities, np.array([nodes[id_] for id_ in mentions.passages], np.int64), own * relevances
+    entities = np.array([*map(nodes.__getitem__, mentions.entities)], np.int64)
+    return entities, np.array([*map(nodes.__getitem__, mentions.passages)], np.int64), own * relevances
 
 
 def _join_edges(one: Edges, other: Edges) -> Edges:
@@ -345,8 +347,8 @@ def compute_trust(facts: FactColumns, trust: TrustConfig, days: Places) -> Numbe
 
 def _rank_promising(facts: FactColumns, walked: set[str], cosines: Numbers) -> list[str]:
     """Return the entities not walked yet, by the best cosine of a fact that leads to each."""
-    best: dict[str, float] = {}
-    for subject, object_, cosine in zip(facts.subjects, facts.objects, cosines.tolist(), strict=True):
-        best[subject] = max(best.get(subject, -1.0), cosine)
-        best[object_] = max(best.get(object_, -1.0), cosine)
-    return sorted(best.keys() - walked - {""}, key=lambda id_: (-best[id_], id_))
+    ends = facts.subjects + facts.objects
+    both = np.maximum(np.concatenate([cosines, cosines]), -1.0)
+    order = np.argsort(both, kind="stable")  # of one entity the greatest is the last, and stays
+    best = dict(zip(map(ends.__getitem__, order.tolist()), both[order].tolist(), strict=True))
+    return [id_ for _, id_ in sorted([(-best[id_], id_) for id_ in best.keys() - walked - {""}])]

@@ -1,21 +1,39 @@
-"""Allocate rows of passages and entities in blocks, and store the vectors of rows.
+"""Allocate rows of passages and entities in blocks, store the vectors of rows, and read those of passages.
 
 A block belongs to one collection, so that the bits of its vectors lie together and a search reads no bits of
-another collection.
+another collection. A connection keeps the ids and vectors that it has read by row for its next search. The caller may
+see these rows: a query or the filter has decided it before.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import apsw
 import numpy as np
+import numpy.typing as npt
 
+from waylore.errors import StoreError
 from waylore.store import vectors as codes
 from waylore.store.checks import check_vector
+from waylore.store.packs import ID
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.scope import SqliteCollection, run_by_rows
+from waylore.store.sqlite.scope import (
+    MAX_BYTES,
+    Columns,
+    KeptRows,
+    ReadColumns,
+    Rows,
+    SqliteCollection,
+    SqliteScope,
+    parse_numbers,
+    read_joined,
+    run_by_rows,
+)
 from waylore.types.knowledge import Vector
 
+Measured: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]  # vectors and the length of each
+NO_VECTOR = np.float32(-1.0)  # the length of a row without a vector
 SQL = load_queries("waylore.store.sqlite")
 
 
@@ -79,3 +97,49 @@ def remove_vectors(db: apsw.Connection, of: SqliteCollection, kind: str, rows: S
     if rows and of.statistics.dimension is not None:
         width = codes.count_words(of.statistics.dimension)
         set_codes(db, rows, np.zeros((len(rows), width), dtype=np.uint64), is_live=False)
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def read_passage_ids(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> bytes:
+    """Return the ids of passages, given by distinct rows, one behind the other."""
+
+    def read(new: Rows) -> Columns:
+        return (np.frombuffer(read_joined(db, "joined_passage_ids", new), ID),)
+
+    [ids] = scope.kept.setdefault("ids", KeptRows()).take(rows, read)
+    return ids.tobytes()
+
+
+def read_passage_vectors(db: apsw.Connection, scope: SqliteScope, rows: Rows, dimension: int) -> Measured:
+    """Return the vectors of passages, given by distinct rows. Each must have one."""
+
+    def read(new: Rows) -> Measured:
+        return codes.measure([read_joined(db, "joined_passage_vectors", new)], dimension)
+
+    vectors, lengths = _take_vectors(scope, rows, dimension, read)
+    if lengths.min(initial=0.0) < 0:
+        raise StoreError(f"{db.filename}: a passage lacks its vector: run `waylore doctor`")
+    return vectors, lengths
+
+
+def find_passage_vectors(db: apsw.Connection, scope: SqliteScope, rows: Rows, dimension: int) -> Measured:
+    """Return the vectors of passages, given by distinct rows. One without a vector has the length NO_VECTOR."""
+
+    def read(new: Rows) -> Measured:
+        vectors, lengths = np.zeros((len(new), dimension), np.float32), np.full(len(new), NO_VECTOR)
+        [(numbers, joined)] = run_by_rows(db, "vectors_of_passage_rows", new)
+        found, order = parse_numbers(numbers), np.argsort(new)
+        at = order[np.searchsorted(new, found, sorter=order)]
+        vectors[at], lengths[at] = codes.measure([joined or b""], dimension)
+        return vectors, lengths
+
+    return _take_vectors(scope, rows, dimension, read)
+
+
+def _take_vectors(scope: SqliteScope, rows: Rows, dimension: int, read: ReadColumns) -> Measured:
+    """Return vectors that are kept, unless those of the collection would be too many."""
+    are_few = scope.collection.statistics.passages * (dimension + 1) * np.float32().nbytes <= MAX_BYTES
+    vectors, lengths = scope.kept.setdefault("vectors", KeptRows()).take(rows, read) if are_few else read(rows)
+    return vectors, lengths

@@ -7,7 +7,7 @@ checked, and limits are applied. Then the packs of the found passages are read a
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 import numpy as np
@@ -17,11 +17,11 @@ from waylore.store import rows as columns
 from waylore.store.packing import PassagePacks
 from waylore.store.packs import Column
 from waylore.store.sql import load_queries
+from waylore.store.sqlite.blocks import read_passage_ids
 from waylore.store.sqlite.scope import (
     SqliteScope,
     bind_fact_filter,
     parse_numbers,
-    read_joined,
     run_by_facts,
     run_by_ids,
     run_by_rows,
@@ -31,6 +31,7 @@ from waylore.types.knowledge import Fact, Mention
 from waylore.types.search import FactFilter
 
 SQL = load_queries("waylore.store.sqlite")
+FoundMentions: TypeAlias = tuple[Sequence[bytes], Column, Column]  # as `_split_groups` returns them
 
 
 def facts_of_entities(
@@ -88,9 +89,14 @@ def pairs_of_entities(
     db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int, passages_per_entity: int
 ) -> FactColumns:
     """Return the pairs of entities in the passages that mention each of them most."""
-    mentions, passages = passages_of_entities(db, scope, entities, passages_per_entity)
-    found = run_by_rows(db, "packs_with_pairs", list(passages))
-    return packing.group_pairs_by_entity(packing.read_passage_packs(found), mentions, per_entity)
+    mentioned = _find_mentions(db, scope, entities, passages_per_entity)
+    found = run_by_rows(db, "packs_with_pairs", np.unique(mentioned[2][:, 0]))
+    if not found:
+        return FactColumns()
+    mentions, passages = _group_mentions(db, scope, mentioned, passages_per_entity)
+    best = {*passages.values()}
+    source = packing.read_passage_packs([row for row in found if row[0].hex() in best])
+    return packing.group_pairs_by_entity(source, mentions, per_entity)
 
 
 def facts_of_passages(
@@ -123,10 +129,20 @@ def passages_of_entities(
     db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int
 ) -> tuple[MentionColumns, dict[int, str]]:
     """Return the mentions of entities, first in passages about the entity, then by count; and the passages by row."""
-    found = run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity)
-    ids, of, entries = _split_groups(found, 3)
+    return _group_mentions(db, scope, _find_mentions(db, scope, entities, per_entity), per_entity)
+
+
+def _find_mentions(db: apsw.Connection, scope: SqliteScope, entities: Sequence[str], per_entity: int) -> FoundMentions:
+    """Return the best mentions of entities for each permission: row of the passage, count, whether it is own."""
+    return _split_groups(run_by_ids(db, "mentions_of_entities", entities, **scope.bindings, cap=per_entity), 3)
+
+
+def _group_mentions(
+    db: apsw.Connection, scope: SqliteScope, found: FoundMentions, per_entity: int
+) -> tuple[MentionColumns, dict[int, str]]:
+    ids, of, entries = found
     rows, at = np.unique(entries[:, 0], return_inverse=True)
-    joined = read_joined(db, "joined_passage_ids", rows)
+    joined = read_passage_ids(db, scope, rows)
     mentions = packing.group_by_entity(ids, of, joined, at, entries[:, 1], entries[:, 2] > 0, per_entity)
     row_of = dict(zip(packing.split_ids(joined), rows.tolist(), strict=True))
     return mentions, {row_of[id_]: id_ for id_ in dict.fromkeys(mentions.passages)}

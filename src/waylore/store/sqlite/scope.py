@@ -1,14 +1,15 @@
 """Turn a filter into a scope for one verb of the SQLite store, and run queries over rows and ids.
 
 A scope is made once, at the start of a verb: permissions become rows, metadata becomes tags. Both are also
-words of the inverted index, so that searches filter inside it.
+words of the inverted index, so that searches filter inside it. What a connection has read is kept until any process
+writes to the file.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import apsw
 import numpy as np
@@ -24,8 +25,13 @@ from waylore.types.search import FactFilter, Filter
 
 SQL = load_queries("waylore.store.sqlite")
 Rows = npt.NDArray[np.int64]
+Columns: TypeAlias = Sequence[npt.NDArray[Any]]  # each has one item or one line for each row
+ReadColumns: TypeAlias = Callable[[Rows], Columns]
 UNUSED_WORD = '"§"'  # a word that no passage has
 NO_STATUS = -1
+MAX_BYTES = 1 << 24  # of the ids of rows that a connection keeps, and of the vectors
+MAX_SPAN = 1 << 21  # from the first row to the last, because a table leads from rows to places
+GROWTH = 1.25  # more places than needed, so that few new rows do not copy the columns
 MAX_RECENT = 4  # terms of questions and packs of passages that a connection keeps for the next read
 T = TypeVar("T")
 NO_ACCESSES = np.zeros(1, dtype=np.int64)  # carray needs at least one value; no row is 0
@@ -42,17 +48,84 @@ class SqliteCollection:
     next_entity: int
 
 
+class KeptRows:
+    """Columns of rows, in the order in which the rows were first needed.
+
+    They belong to rows and not to a caller: queries decide which rows a caller may see, before they are looked up here.
+    """
+
+    def __init__(self) -> None:
+        self._first = 0  # the row of the first place
+        self._places = np.zeros(0, np.int32)  # of each row, counted from 1; 0 for one that is not kept
+        self._columns: list[npt.NDArray[Any]] = []
+        self._count = 0
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the columns."""
+        return sum(column.nbytes for column in self._columns)
+
+    def take(self, rows: Rows, read: ReadColumns) -> Columns:
+        """Return the columns of distinct rows, in their order, and `read` those that are not kept. Do not change them.
+
+        Rows that would exceed MAX_BYTES are read and not kept.
+        """
+        if not len(rows) or not self._widen(int(rows.min()), int(rows.max())):
+            return read(rows)
+        own = rows - self._first
+        is_new = self._places[own] == 0
+        if is_new.any() and not self._add(own[is_new], read(rows[is_new])):
+            return read(rows)
+        places = self._places[own] - 1
+        first = int(places[0])
+        if (np.diff(places) == 1).all():
+            return [column[first : first + len(rows)] for column in self._columns]
+        return [column[places] for column in self._columns]
+
+    def _widen(self, smallest: int, largest: int) -> bool:
+        """Make a place for rows from one to another. Return False if these are too far apart."""
+        end = self._first + len(self._places)
+        if not end:
+            self._first = end = smallest
+        before, after = max(self._first - smallest, 0), max(largest + 1 - end, 0)
+        if before + after + len(self._places) > MAX_SPAN:
+            return False
+        if before or after:
+            self._first -= before
+            self._places = np.pad(self._places, (before, after))
+        return True
+
+    def _add(self, rows: Rows, columns: Columns) -> bool:
+        """Keep columns of new rows. Return False if they are too large."""
+        count = self._count + len(rows)
+        if not self._columns or count > len(self._columns[0]):
+            capacity = count if not self._count else int(GROWTH * count)
+            if capacity * sum(column[:1].nbytes for column in columns) > MAX_BYTES:
+                return False
+            kept = self._columns or [column[:0] for column in columns]
+            self._columns = [np.empty((capacity, *column.shape[1:]), column.dtype) for column in columns]
+            for column, before in zip(self._columns, kept, strict=True):
+                column[: self._count] = before[: self._count]
+        for column, added in zip(self._columns, columns, strict=True):
+            column[self._count : count] = added
+        self._places[rows] = np.arange(self._count + 1, count + 1)
+        self._count = count
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteScope(columns.VisibleScope):
     """The visible part of a collection in SQLite, with the rows of the permissions.
 
-    `recent` is what the last reads of the connection found, by the key of the filter.
+    `recent` is what the last reads of the connection found, by the key of the filter. `kept` has columns of passages by
+    row, whoever asks.
     """
 
     collection: SqliteCollection
     accesses: Rows
     filter_key: str
     recent: dict[tuple[Any, ...], Any]
+    kept: dict[str, KeptRows]
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -109,6 +182,7 @@ class ScopeCache:
         self._version: tuple[Any, int] = (None, -1)
         self._scopes: dict[str, SqliteScope] = {}
         self._recent: dict[tuple[Any, ...], Any] = {}
+        self._kept: dict[str, KeptRows] = {}
         self._last: tuple[Filter, SqliteScope] | None = None  # the last one of this snapshot
 
     def refresh(self) -> None:
@@ -119,6 +193,7 @@ class ScopeCache:
             self._version = now
             self._scopes.clear()
             self._recent.clear()
+            self._kept.clear()
 
     def get(self, where: Filter) -> SqliteScope:
         """Return the scope of a filter in the current snapshot."""
@@ -149,6 +224,7 @@ class ScopeCache:
             first_expiry=int(seen[:, 5].min(initial=columns.NEVER)),
             filter_key=key,
             recent=self._recent,
+            kept=self._kept,
         )
 
 

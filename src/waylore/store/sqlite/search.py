@@ -4,7 +4,8 @@ Words are found by FTS5 and scored by `store.bm25`. Vectors are found by their b
 `store.vectors`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -16,6 +17,7 @@ from waylore.store.checks import is_embedded
 from waylore.store.packing import split_ids
 from waylore.store.rows import to_turns
 from waylore.store.sql import load_queries
+from waylore.store.sqlite.blocks import NO_VECTOR, find_passage_vectors, read_passage_ids, read_passage_vectors
 from waylore.store.sqlite.scope import (
     Rows,
     SqliteScope,
@@ -28,7 +30,7 @@ from waylore.store.sqlite.scope import (
 from waylore.text import terms
 from waylore.types.columns import TurnColumns
 from waylore.types.knowledge import Vector
-from waylore.types.search import Ranking, Scored, TermCounts
+from waylore.types.search import Ranking, TermCounts, make_ranking
 
 SQL = load_queries("waylore.store.sqlite")
 MIN_CANDIDATES = 2_000  # minimum number of rows, nearest by bits, that are ranked by their vectors
@@ -43,7 +45,10 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     if not is_embedded(scope.collection.statistics, vector):
         return ()
     [near] = _find_near(db, scope, [vector], max(MIN_CANDIDATES, 2 * top_k))
-    return _rank_by_cosine(db, "passage", near, vector, top_k)
+    if not len(near):
+        return ()
+    scores = vectors.compare(*read_passage_vectors(db, scope, near, len(vector)), vector)
+    return _rank(partial(read_passage_ids, db, scope), near, scores, top_k)
 
 
 def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vector], *, top_k: int) -> list[Ranking]:
@@ -56,7 +61,7 @@ def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vect
     rankings = []
     for vector, own in zip(questions, near, strict=True):
         scores = vectors.compute_cosines([codes[np.searchsorted(rows, own)].tobytes()], vector)
-        rankings.append(_rank(db, "passage", own, scores, top_k))
+        rankings.append(_rank(partial(read_passage_ids, db, scope), own, scores, top_k))
     return rankings
 
 
@@ -78,7 +83,11 @@ def nearest_entities(db: apsw.Connection, scope: SqliteScope, vector: Vector, *,
     [(firsts, far)] = _scan_blocks(db, scope, "entity", [vector])
     if not scope.is_everything:
         far = _mask(far, firsts, _find_visible(db, scope, firsts, far, wanted))
-    return _rank_by_cosine(db, "entity", _take_nearest(firsts, far, wanted), vector, top_k)
+    rows = _take_nearest(firsts, far, wanted)
+    if not len(rows):
+        return ()
+    scores = vectors.compute_cosines([read_joined(db, "joined_entity_vectors", rows)], vector)
+    return _rank(partial(read_joined, db, "joined_entity_ids"), rows, scores, top_k)
 
 
 def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: Sequence[str]) -> dict[str, float]:
@@ -94,9 +103,10 @@ def cosines_of_rows(
     """Return the cosine similarity of passages, given by row and id, to a vector. The caller may see all of them."""
     if not passages or not is_embedded(scope.collection.statistics, vector):
         return {}
-    [(rows, joined)] = run_by_rows(db, "vectors_of_passage_rows", list(passages))
-    near = vectors.compute_cosines([joined or b""], vector).tolist()
-    return dict(zip(map(passages.__getitem__, parse_numbers(rows).tolist()), near, strict=True))
+    rows = np.array(sorted(passages), np.int64)
+    found, lengths = find_passage_vectors(db, scope, rows, len(vector))
+    near = zip(rows.tolist(), lengths.tolist(), vectors.compare(found, lengths, vector).tolist(), strict=True)
+    return {passages[row]: cosine for row, length, cosine in near if length != NO_VECTOR}
 
 
 def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) -> Ranking:
@@ -113,7 +123,7 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
         words = match_any(str(row) for _, row, *_ in rare)
         match = f"{words} AND {scope.match}" if scope.match else words
         rows = _list_matches(db, scope, match, limit=max_postings)
-    return _rank(db, "passage", rows, _score_words(db, scope, rows, known), top_k)
+    return _rank(partial(read_passage_ids, db, scope), rows, _score_words(db, scope, rows, known), top_k)
 
 
 def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Sequence[Any]) -> npt.NDArray[np.float64]:
@@ -284,15 +294,8 @@ def _find_visible(
     return seen
 
 
-def _rank_by_cosine(db: apsw.Connection, kind: str, rows: Rows, vector: Vector, top_k: int) -> Ranking:
-    if not len(rows):
-        return ()
-    joined = read_joined(db, f"joined_{kind}_vectors", rows)
-    return _rank(db, kind, rows, vectors.compute_cosines([joined], vector), top_k)
-
-
-def _rank(db: apsw.Connection, kind: str, rows: Rows, scores: npt.NDArray[Any], top_k: int) -> Ranking:
-    """Return the best rows, with ties broken by id.
+def _rank(read_ids: Callable[[Rows], bytes], rows: Rows, scores: npt.NDArray[Any], top_k: int) -> Ranking:
+    """Return the best rows, with ties broken by id. `read_ids` reads ids one behind the other.
 
     Scores are rounded, so that ties are the same on every engine.
     """
@@ -300,10 +303,10 @@ def _rank(db: apsw.Connection, kind: str, rows: Rows, scores: npt.NDArray[Any], 
         return ()
     rounded = np.round(scores.astype(np.float64), 6)
     kept = np.flatnonzero(rounded >= np.sort(rounded)[-min(top_k, len(rounded))])
-    joined = read_joined(db, f"joined_{kind}_ids", rows[kept])
+    joined = read_ids(rows[kept])
     ids, halves, best = split_ids(joined), np.frombuffer(joined, ">u8").reshape(-1, 2), rounded[kept]
     order = np.lexsort((halves[:, 1], halves[:, 0], -best))[:top_k]
-    return tuple(Scored(ids[place], score) for place, score in zip(order.tolist(), best[order].tolist(), strict=True))
+    return make_ranking(map(ids.__getitem__, order.tolist()), best[order].tolist())
 
 
 def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> Rows:

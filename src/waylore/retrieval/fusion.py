@@ -6,7 +6,7 @@ candidate (promise 1). Pure arithmetic: it reads neither the store nor a model.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias, overload
@@ -40,7 +40,7 @@ class Placements(Sequence[Placement]):
             total = sum([factor * placement.share for placement in self])
         else:
             total = sum([factor * of[id_] for of in known.values() if id_ in of])
-        return Placements(id_, lambda _: _scale_placements(self, factor), None), total
+        return Placements(id_, partial(_scale_again, self, factor), None), total
 
     def __iter__(self) -> Iterator[Placement]:
         return iter(self._made)
@@ -154,6 +154,21 @@ def scale(candidate: FusedCandidate, factor: float) -> FusedCandidate:
     return FusedCandidate(id_, round(sum([placement.share for placement in made]), 9), made)
 
 
+def scale_all(candidates: Sequence[FusedCandidate], factor: float) -> list[FusedCandidate]:
+    """Return candidates as `scale` does, of one fusion together."""
+    first = candidates[0].placements if candidates else ()
+    known = first._shares if isinstance(first, Placements) else None
+    if known is None or any(getattr(each.placements, "_shares", None) is not known for each in candidates):
+        return [scale(candidate, factor) for candidate in candidates]
+    ids = [candidate.id for candidate in candidates]
+    columns = [[factor * share for share in map(of.get, ids, repeat(0.0))] for of in known.values()]
+    totals = [round(sum(row), 9) for row in zip(*columns, strict=True)]
+    return [
+        FusedCandidate(each.id, total, Placements(each.id, partial(_scale_again, each.placements, factor), None))
+        for each, total in zip(candidates, totals, strict=True)
+    ]
+
+
 def sort_by_score(placed: Mapping[str, Sequence[Placement]]) -> tuple[FusedCandidate, ...]:
     """Sort candidates by the sum of their shares, rounded so that ties are equal on every engine."""
     fused = [FusedCandidate(id_, round(sum([p.share for p in ps]), 9), tuple(ps)) for id_, ps in placed.items()]
@@ -215,6 +230,10 @@ def _scale_placements(placements: Iterable[Placement], factor: float) -> tuple[P
             for search, rank, score, share, query, best, _ in placements
         ]
     )
+
+
+def _scale_again(placements: Sequence[Placement], factor: float, _: str) -> tuple[Placement, ...]:
+    return _scale_placements(placements, factor)
 
 
 def number_ranks(rankings: Mapping[str, Ranking]) -> dict[str, dict[str, int]]:

@@ -369,7 +369,8 @@ def _number_groups(of: Sequence[Id]) -> Column:
 
 def _cap(order: Column, groups: Column, halves: Column, limit: int) -> Column:
     """Return at most `limit` rows of each group. A row with the same fact as the row before it is skipped."""
-    is_new = np.append(True, (np.diff(groups[order]) != 0) | (np.diff(halves[order], axis=0) != 0).any(axis=1))
+    group, (one, other), is_new = groups[order], halves[order].T, np.ones(len(order), np.bool_)
+    is_new[1:] = (group[1:] != group[:-1]) | (one[1:] != one[:-1]) | (other[1:] != other[:-1])
     distinct = order[is_new]
     kept: Column = distinct[count_before(groups[distinct]) < limit]
     return kept

@@ -27,7 +27,10 @@ ONLY_SQLITE = {
         ),
     },
     "row-level security hides other collections": {"collections"},
-    "rows have a number beside their id": {"collection_row", "joined_passage_ids", "joined_entity_ids"},
+    "rows have a number beside their id": {
+        *("collection_row", "joined_passage_ids", "joined_entity_ids"),
+        "visible_passages",  # whose vectors and terms a connection keeps by row
+    },
     "bits replace an index of vectors": {
         *("new_block", "blocks", "resize_blocks", "all_blocks", "joined_passage_vectors", "visible_entities"),
         *("collection_passage_vectors", "collection_entity_vectors", "joined_entity_vectors", "expired_passages"),
@@ -65,6 +68,7 @@ ONLY_SQLITE = {
     },
 }
 ONLY_POSTGRES = {
+    "nothing is kept by row": {"vectors_of_passages", "terms_of_passages"},
     "extensions, roles and locks of a server": {
         *(
             "extension",

@@ -15,7 +15,7 @@ import numpy as np
 
 from waylore.config import Weights
 from waylore.recipes import Recipe
-from waylore.retrieval.fusion import FusedCandidate, combine_weighted, number_ranks, rank_by_score, scale, share_out
+from waylore.retrieval.fusion import FusedCandidate, combine_weighted, number_ranks, rank_by_score, scale_all, share_out
 from waylore.retrieval.graph.coverage import find_coverage
 from waylore.retrieval.graph.features import (
     SECOND_FEATURES,
@@ -164,10 +164,19 @@ def make_result(
 
 def compute_log_odds(columns: Columns, weights: Weights) -> Numbers:
     """Return the log-odds of a logistic model: the sum of each feature times its weight."""
-    odds = np.full(len(next(iter(columns.values()))), dict(weights)["bias"])
-    for name, weight in weights:
-        odds += weight * columns[name] if name != "bias" else 0.0
+    bias = np.full((1, len(next(iter(columns.values())))), dict(weights)["bias"])
+    odds: Numbers = np.add.reduce(
+        np.concatenate([bias, weigh(columns, weights)]), axis=0
+    )  # in the order of the weights
     return odds
+
+
+def weigh(columns: Columns, weights: Weights) -> Numbers:
+    """Return a row for each feature: its weight times its values."""
+    named = [(name, weight) for name, weight in weights if name != "bias"]
+    table = np.array([columns[name] for name, _ in named], np.float64).reshape(len(named), -1)
+    rows: Numbers = table * np.array([weight for _, weight in named])[:, None]
+    return rows
 
 
 def walk_from_question(question: GraphQuery, recipe: Recipe) -> Reads[tuple[GraphQuery, ChainWalk]]:
@@ -335,7 +344,7 @@ def _add_hybrid(question: GraphQuery, ranked: Sequence[FusedCandidate], recipe: 
     known, dropped = {each.id for each in kept}, {each.id: each for each in ranked[len(kept) :]}
     lowest = min((candidate.score for candidate in kept), default=1.0)
     rest = [_add_places(each, dropped.get(each.id)) for each in question.hybrid if each.id not in known]
-    return (*kept, *(scale(candidate, lowest) for candidate in rest))
+    return (*kept, *scale_all(rest, lowest))
 
 
 def _add_places(candidate: FusedCandidate, dropped: FusedCandidate | None) -> FusedCandidate:
@@ -353,11 +362,16 @@ def _compute_lifts(judgement: Judgement) -> dict[str, Numbers]:
     If nothing lifts a candidate, for example because it is the only one, all searches get equal shares.
     """
     searches = judgement.searches
-    lifts = {search: np.full(len(judgement.pool.ids), 1e-6) for search in searches.values()}
-    for name, weight in judgement.weights:
-        if name != "bias":
-            effect = weight * judgement.columns[name]
-            lifts[searches[name]] = lifts[searches[name]] + effect - effect.min()
+    effects = weigh(judgement.columns, judgement.weights)
+    lowest = effects.min(axis=1)
+    places: dict[str, list[int]] = {search: [] for search in searches.values()}
+    for place, name in enumerate(name for name, _ in judgement.weights if name != "bias"):
+        places[searches[name]].append(place)
+    lifts = {}
+    for search, own in places.items():
+        rows = np.full((1 + 2 * len(own), effects.shape[1]), 1e-6)
+        rows[1::2], rows[2::2] = effects[own], -lowest[own, None]
+        lifts[search] = np.add.reduce(rows, axis=0)  # one after the other
     return lifts
 
 

@@ -24,10 +24,8 @@ MAX_BELIEF = 0.999
 Places = npt.NDArray[np.int64]
 # The code of each byte: 1 to 36 for ASCII letters of either case and digits, FOREIGN beyond ASCII, 0 for others.
 FOREIGN = 37
-LETTERS = np.array(
-    [int(chr(b), 36) + 1 if b < 128 and chr(b).isalnum() else FOREIGN * (b > 127) for b in range(256)], np.uint8
-)
-SPACES = np.array([b < 128 and chr(b).isspace() for b in range(256)])
+LETTERS = bytes(int(chr(b), 36) + 1 if b < 128 and chr(b).isalnum() else FOREIGN * (b > 127) for b in range(256))
+SPACES = bytes(b < 128 and chr(b).isspace() for b in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +102,21 @@ def _mark_texts(texts: Sequence[str], wanted: Sequence[str]) -> Numbers:
 
 def _find_words(text: bytes, wanted: Iterable[str]) -> tuple[list[str], Places]:
     """Return the words of a text that may have a wanted stem, and where each starts; all that are not ASCII."""
-    codes = LETTERS[np.frombuffer(text, np.uint8)]
-    edges = np.flatnonzero((codes[1:] > 0) != (codes[:-1] > 0)) + 1
+    codes = np.frombuffer(text.translate(LETTERS), np.uint8)
+    is_letter = codes > 0
+    edges = np.flatnonzero(is_letter[1:] != is_letter[:-1]) + 1
     starts, ends = edges[::2], edges[1::2]
     third = np.where(codes[starts + 1] > 0, codes[starts + 2], 0)
     is_possible = _mark_beginnings(wanted)[codes[starts], codes[starts + 1], third]
+    starts, ends = starts[is_possible], ends[is_possible]
     others = np.empty((0, 2), np.int64)
     if not text.isascii():  # what is not ASCII is taken up to the next spaces
-        gaps = np.flatnonzero(SPACES[np.frombuffer(text, np.uint8)])
-        after = np.flatnonzero(np.bincount(np.searchsorted(gaps, np.flatnonzero(codes == FOREIGN))))
+        gaps = np.flatnonzero(np.frombuffer(text.translate(SPACES), np.bool_))
+        has_foreign = np.bincount(np.searchsorted(gaps, np.flatnonzero(codes == FOREIGN)), minlength=len(gaps)) > 0
+        after = np.flatnonzero(has_foreign)
         others = np.column_stack([gaps[after - 1] + 1, gaps[after]])
-        is_possible &= ~np.isin(np.searchsorted(gaps, starts), after)
-    starts, ends = starts[is_possible], ends[is_possible]
+        is_plain = ~has_foreign[np.searchsorted(gaps, starts)]
+        starts, ends = starts[is_plain], ends[is_plain]
     lower = text.lower().decode("latin-1")
     words = [lower[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     words += [text[start:end].decode("utf-8", "surrogatepass") for start, end in others.tolist()]
@@ -129,12 +130,8 @@ def _mark_beginnings(wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
     """
     marks = np.zeros((FOREIGN + 1,) * 3, np.bool_)
     for term in wanted:
-        codes = LETTERS[
-            np.frombuffer(
-                term.encode("utf-8", "surrogatepass")[: SHORT_STEM if len(term) > SHORT_STEM else 1], np.uint8
-            )
-        ]
-        marks[tuple(codes)] = True
+        first = term.encode("utf-8", "surrogatepass")[: SHORT_STEM if len(term) > SHORT_STEM else 1]
+        marks[tuple(first.translate(LETTERS))] = True
     return marks
 
 

@@ -205,7 +205,7 @@ def _is_first(question: str, place: int) -> bool:
 
 def _is_possible_name(name: str) -> bool:
     words = name.split()
-    if all(word in STOP_WORDS for word in words):
+    if STOP_WORDS.issuperset(words):
         return False
     return len(words) > 1 or len(name) > 2 or not name.isalpha() or (len(name) == 2 and is_unspaced(name))
 

@@ -229,7 +229,8 @@ def _read_surroundings(
     merged = to_fact_columns({"": merges.facts.values()})
     others = [end for fact in merges.facts.values() for end in fact.ends]
     wanted = list(dict.fromkeys([*reached[:cut], *others, *reached[cut:]]))[: config.max_entities]
-    further = [id_ for id_ in wanted if id_ not in within and id_ not in mentions]
+    known_before = {*within}
+    further = [id_ for id_ in wanted if id_ not in known_before and id_ not in mentions]
     if further:
         more, more_cosines = yield from _read_mentions(query, further, config)
         mentions, cosines = join_mentions([mentions, more]), {**cosines, **more_cosines}

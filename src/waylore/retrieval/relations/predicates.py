@@ -190,7 +190,17 @@ def _find_groups(name: str) -> Mapping[int, bool]:
     `owner` and `owns` have one stem, so a predicate that the table spells out counts as it stands there.
     """
     spelled, formed = _load_groups()
-    return spelled.get(" ".join(_drop_small_words(name))) or formed.get(_get_form(name), {})
+    kept = _drop_small_words(name)
+    if len(kept) > _count_words():
+        return {}
+    return spelled.get(" ".join(kept)) or formed.get(_get_form(name), {})
+
+
+@cache
+def _count_words() -> int:
+    """Return how many words a predicate of the table has at most; a form has a stem or more for each but the last."""
+    spelled, formed = _load_groups()
+    return max(*(len(phrase.split()) for phrase in spelled), *(len(stems) + 1 for stems, _ in formed))
 
 
 @cache

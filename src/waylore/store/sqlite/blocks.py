@@ -16,6 +16,7 @@ import numpy.typing as npt
 from waylore.errors import StoreError
 from waylore.store import vectors as codes
 from waylore.store.checks import check_vector
+from waylore.store.packing import split_ids
 from waylore.store.packs import ID
 from waylore.store.sql import load_queries
 from waylore.store.sqlite.scope import (
@@ -28,11 +29,15 @@ from waylore.store.sqlite.scope import (
     SqliteScope,
     parse_numbers,
     read_joined,
+    run_by_ids,
     run_by_rows,
 )
 from waylore.types.knowledge import Vector
 
 Measured: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]  # vectors and the length of each
+Lengths: TypeAlias = npt.NDArray[np.float64]  # of passages, in terms
+TERM_BYTES = 4  # of a term among those of its passage
+OBJECT_BYTES = 64  # of the terms of a passage beside the terms themselves
 NO_VECTOR = np.float32(-1.0)  # the length of a row without a vector
 SQL = load_queries("waylore.store.sqlite")
 
@@ -102,6 +107,17 @@ def remove_vectors(db: apsw.Connection, of: SqliteCollection, kind: str, rows: S
 # -- reading -------------------------------------------------------------------------------------------
 
 
+def find_visible(db: apsw.Connection, scope: SqliteScope, passages: Sequence[str]) -> dict[int, str]:
+    """Return the ids of those passages that the caller may see, by row."""
+    seen = scope.visible
+    visible = {seen[id_]: id_ for id_ in passages if id_ in seen}
+    others = [id_ for id_ in passages if id_ not in seen]
+    found = run_by_ids(db, "visible_passages", others, **scope.bindings)
+    for rows, ids in found:
+        visible |= dict(zip(parse_numbers(rows).tolist(), split_ids(ids or b""), strict=True))
+    return visible
+
+
 def read_passage_ids(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> bytes:
     """Return the ids of passages, given by distinct rows, one behind the other."""
 
@@ -136,6 +152,31 @@ def find_passage_vectors(db: apsw.Connection, scope: SqliteScope, rows: Rows, di
         return vectors, lengths
 
     return _take_vectors(scope, rows, dimension, read)
+
+
+def read_passage_terms(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> tuple[Lengths, Rows, bytes]:
+    """Return the terms of passages, given by distinct rows, one behind the other.
+
+    Before them come the length of each passage and the number of its distinct terms.
+    """
+    collection = scope.collection
+    if TERM_BYTES * collection.length + OBJECT_BYTES * collection.statistics.passages > MAX_BYTES:
+        return _read_terms(db, rows)
+
+    def read(new: Rows) -> Columns:
+        lengths, sizes, packed = _read_terms(db, new)
+        ends = (TERM_BYTES * np.cumsum(sizes)).tolist()
+        parts = np.empty(len(new), object)
+        parts[:] = [packed[start:end] for start, end in pairwise([0, *ends])]
+        return lengths, sizes, parts
+
+    lengths, sizes, parts = scope.kept.setdefault("terms", KeptRows()).take(rows, read)
+    return lengths, sizes, b"".join(parts.tolist())
+
+
+def _read_terms(db: apsw.Connection, rows: Rows) -> tuple[Lengths, Rows, bytes]:
+    lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(rows)}).get
+    return parse_numbers(lengths).astype(np.float64), parse_numbers(sizes), packed or b""
 
 
 def _take_vectors(scope: SqliteScope, rows: Rows, dimension: int, read: ReadColumns) -> Measured:

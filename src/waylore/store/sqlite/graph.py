@@ -141,7 +141,7 @@ def _group_mentions(
     db: apsw.Connection, scope: SqliteScope, found: FoundMentions, per_entity: int
 ) -> tuple[MentionColumns, dict[int, str]]:
     ids, of, entries = found
-    rows, at = np.unique(entries[:, 0], return_inverse=True)
+    rows, at = _number_rows(entries[:, 0])
     joined = read_passage_ids(db, scope, rows)
     mentions = packing.group_by_entity(ids, of, joined, at, entries[:, 1], entries[:, 2] > 0, per_entity)
     row_of = dict(zip(packing.split_ids(joined), rows.tolist(), strict=True))
@@ -164,7 +164,9 @@ def read_parts(db: apsw.Connection, document: int) -> tuple[list[Mention], list[
 
 
 def _find_uses(db: apsw.Connection, collection: int, facts: Column) -> packing.Uses:
-    found = run_by_facts(db, "uses_of_facts", facts, collection=collection)
+    if not len(facts):
+        return {}
+    found = db.execute(SQL["uses_of_facts"], {"collection": collection, "facts": apsw.carray(facts)})
     return {key: (count, last) for key, count, last in found}
 
 
@@ -188,9 +190,17 @@ def _split_groups(found: Sequence[tuple[bytes, str | None]], width: int) -> tupl
     return [id_ for id_, _ in told], of, entries
 
 
+def _number_rows(rows: Column) -> tuple[Column, Column]:
+    """Return distinct rows in their order, and the place of each row among them. For a few hundred NumPy is slower."""
+    listed = rows.tolist()
+    distinct = sorted({*listed})
+    place_of = dict(zip(distinct, range(len(distinct)), strict=True))
+    return np.array(distinct, np.int64), np.array([*map(place_of.__getitem__, listed)], np.int64)
+
+
 def _read_places(db: apsw.Connection, found: Column) -> tuple[PassagePacks, Column]:
     """Read the packs of passages, given by row with the place of a fact in each, and the places in the columns."""
     of_passage, in_pack = found.T
-    rows, number = np.unique(of_passage, return_inverse=True)
+    rows, number = _number_rows(of_passage)
     source = packing.read_passage_packs(run_by_rows(db, "packs", rows))
     return source, source.packs.find_places(number, in_pack)

@@ -32,6 +32,7 @@ NO_STATUS = -1
 MAX_BYTES = 1 << 24  # of the ids of rows that a connection keeps, and of the vectors
 MAX_SPAN = 1 << 21  # from the first row to the last, because a table leads from rows to places
 GROWTH = 1.25  # more places than needed, so that few new rows do not copy the columns
+MAX_SEEN = 4_096  # passages whose rows a connection remembers for one filter
 MAX_RECENT = 4  # terms of questions and packs of passages that a connection keeps for the next read
 T = TypeVar("T")
 NO_ACCESSES = np.zeros(1, dtype=np.int64)  # carray needs at least one value; no row is 0
@@ -118,7 +119,7 @@ class SqliteScope(columns.VisibleScope):
     """The visible part of a collection in SQLite, with the rows of the permissions.
 
     `recent` is what the last reads of the connection found, by the key of the filter. `kept` has columns of passages by
-    row, whoever asks.
+    row, whoever asks. `seen` has, by the key of a filter, the rows of passages that a search with it has found.
     """
 
     collection: SqliteCollection
@@ -126,6 +127,7 @@ class SqliteScope(columns.VisibleScope):
     filter_key: str
     recent: dict[tuple[Any, ...], Any]
     kept: dict[str, KeptRows]
+    seen: dict[tuple[Any, ...], dict[str, int]]
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -146,6 +148,15 @@ class SqliteScope(columns.VisibleScope):
             self.recent[key] = find()
         found: T = self.recent[key]
         return found
+
+    @property
+    def visible(self) -> dict[str, int]:
+        """The rows of passages, by id, that the last searches with this filter have found. A write ends the scope."""
+        key = (self.filter_key, self.turns["expired_by"])
+        if key not in self.seen or len(self.seen[key]) > MAX_SEEN:
+            self.seen.clear()
+            self.seen[key] = {}
+        return self.seen[key]
 
     @property
     def match(self) -> str:
@@ -183,6 +194,7 @@ class ScopeCache:
         self._scopes: dict[str, SqliteScope] = {}
         self._recent: dict[tuple[Any, ...], Any] = {}
         self._kept: dict[str, KeptRows] = {}
+        self._seen: dict[tuple[Any, ...], dict[str, int]] = {}
         self._last: tuple[Filter, SqliteScope] | None = None  # the last one of this snapshot
 
     def refresh(self) -> None:
@@ -194,6 +206,7 @@ class ScopeCache:
             self._scopes.clear()
             self._recent.clear()
             self._kept.clear()
+            self._seen.clear()
 
     def get(self, where: Filter) -> SqliteScope:
         """Return the scope of a filter in the current snapshot."""
@@ -225,6 +238,7 @@ class ScopeCache:
             filter_key=key,
             recent=self._recent,
             kept=self._kept,
+            seen=self._seen,
         )
 
 

@@ -17,7 +17,14 @@ from waylore.store.checks import is_embedded
 from waylore.store.packing import split_ids
 from waylore.store.rows import to_turns
 from waylore.store.sql import load_queries
-from waylore.store.sqlite.blocks import NO_VECTOR, find_passage_vectors, read_passage_ids, read_passage_vectors
+from waylore.store.sqlite.blocks import (
+    NO_VECTOR,
+    find_passage_vectors,
+    find_visible,
+    read_passage_ids,
+    read_passage_terms,
+    read_passage_vectors,
+)
 from waylore.store.sqlite.scope import (
     Rows,
     SqliteScope,
@@ -48,7 +55,7 @@ def dense(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int
     if not len(near):
         return ()
     scores = vectors.compare(*read_passage_vectors(db, scope, near, len(vector)), vector)
-    return _rank(partial(read_passage_ids, db, scope), near, scores, top_k)
+    return _rank_passages(db, scope, near, scores, top_k)
 
 
 def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vector], *, top_k: int) -> list[Ranking]:
@@ -61,7 +68,7 @@ def dense_many(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vect
     rankings = []
     for vector, own in zip(questions, near, strict=True):
         scores = vectors.compute_cosines([codes[np.searchsorted(rows, own)].tobytes()], vector)
-        rankings.append(_rank(partial(read_passage_ids, db, scope), own, scores, top_k))
+        rankings.append(_rank_passages(db, scope, own, scores, top_k))
     return rankings
 
 
@@ -94,7 +101,7 @@ def cosines(db: apsw.Connection, scope: SqliteScope, vector: Vector, passages: S
     """Return the cosine similarity of passages to a vector."""
     if not is_embedded(scope.collection.statistics, vector):
         return {}
-    return vectors.score_rows(run_by_ids(db, "vectors_of_passages", passages, **scope.bindings), vector)
+    return cosines_of_rows(db, scope, vector, find_visible(db, scope, passages))
 
 
 def cosines_of_rows(
@@ -123,18 +130,15 @@ def lexical(db: apsw.Connection, scope: SqliteScope, query: str, *, top_k: int) 
         words = match_any(str(row) for _, row, *_ in rare)
         match = f"{words} AND {scope.match}" if scope.match else words
         rows = _list_matches(db, scope, match, limit=max_postings)
-    return _rank(partial(read_passage_ids, db, scope), rows, _score_words(db, scope, rows, known), top_k)
+    return _rank_passages(db, scope, rows, _score_words(db, scope, rows, known), top_k)
 
 
 def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Sequence[Any]) -> npt.NDArray[np.float64]:
     """Return the BM25 score of passages, given by row, for known terms."""
     if not len(rows):
         return np.zeros(0)
-    lengths, sizes, packed = db.execute(SQL["joined_passage_terms"], {"rows": apsw.carray(rows)}).get
     return bm25.score_columns(
-        parse_numbers(lengths).astype(np.float64),
-        parse_numbers(sizes),
-        packed,
+        *read_passage_terms(db, scope, rows),
         [(row, count) for _, row, count, _ in known],
         passages=scope.corpus.passages,
         average_length=scope.corpus.average_length,
@@ -143,12 +147,11 @@ def _score_words(db: apsw.Connection, scope: SqliteScope, rows: Rows, known: Seq
 
 def word_scores(db: apsw.Connection, scope: SqliteScope, query: str, passages: Sequence[str]) -> dict[str, float]:
     """Return the BM25 score of passages."""
-    return bm25.score_rows(
-        run_by_ids(db, "terms_of_passages", passages, **scope.bindings),
-        [(row, count) for _, row, count, _ in _find_terms(db, scope, query)],
-        passages=scope.corpus.passages,
-        average_length=scope.corpus.average_length,
-    )
+    visible, known = find_visible(db, scope, passages), _find_terms(db, scope, query)
+    if not known:
+        return dict.fromkeys(visible.values(), 0.0)
+    scores = np.round(_score_words(db, scope, np.array(list(visible), np.int64), known), 6)
+    return dict(zip(visible.values(), scores.tolist(), strict=True))
 
 
 def count_terms(db: apsw.Connection, scope: SqliteScope, query: str) -> TermCounts:
@@ -307,6 +310,19 @@ def _rank(read_ids: Callable[[Rows], bytes], rows: Rows, scores: npt.NDArray[Any
     ids, halves, best = split_ids(joined), np.frombuffer(joined, ">u8").reshape(-1, 2), rounded[kept]
     order = np.lexsort((halves[:, 1], halves[:, 0], -best))[:top_k]
     return make_ranking(map(ids.__getitem__, order.tolist()), best[order].tolist())
+
+
+def _rank_passages(
+    db: apsw.Connection, scope: SqliteScope, rows: Rows, scores: npt.NDArray[Any], top_k: int
+) -> Ranking:
+    """Return the best passages, which the filter has let through, and remember their rows."""
+
+    def read_ids(best: Rows) -> bytes:
+        joined = read_passage_ids(db, scope, best)
+        scope.visible.update(zip(split_ids(joined), best.tolist(), strict=True))
+        return joined
+
+    return _rank(read_ids, rows, scores, top_k)
 
 
 def _list_rows(db: apsw.Connection, scope: SqliteScope, *, limit: int = -1) -> Rows:

@@ -310,22 +310,16 @@ FROM passages p WHERE p.collection = :collection AND p.id IN carray(:ids) AND p.
 SELECT p.id FROM passages p WHERE p.collection = :collection AND p.id BETWEEN :first AND :last AND @is_shown(p)
 ORDER BY p.id LIMIT :limit
 
--- name: vectors_of_passages
-SELECT p.id, v.vector FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
-CROSS JOIN passage_vectors v ON v.row = p.row
-WHERE p.access IN carray(:accesses)
-  AND @is_kept(p.document) AND @is_said(p)
+-- name: visible_passages
+-- The rows of passages that the caller may see, and their ids, each as one value.
+SELECT group_concat(row), CAST(group_concat(id, '') AS BLOB)
+FROM (SELECT p.row, p.id FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
+  WHERE p.access IN carray(:accesses) AND @is_kept(p.document) AND @is_said(p))
 
 -- name: vectors_of_passage_rows
 -- The rows of passages that have a vector, and all vectors as one value.
 SELECT group_concat(row), CAST(group_concat(vector, '') AS BLOB)
 FROM (SELECT v.row, v.vector FROM carray(:rows) r CROSS JOIN passage_vectors v ON v.row = r.value)
-
--- name: terms_of_passages
-SELECT p.id, t.length, t.terms FROM carray(:ids) i CROSS JOIN passages p ON p.collection = :collection AND p.id = i.value
-CROSS JOIN passage_terms t ON t.row = p.row
-WHERE p.access IN carray(:accesses)
-  AND @is_kept(p.document) AND @is_said(p)
 
 -- name: turn_rows
 -- For each turn, the rows of the turns before and after it of the same session, and with :same_role of the same role, and its own, as text: looking up

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +50,7 @@ from waylore.testing.world import (
     SECRET,
     WORLD,
     assert_unseen,
+    day,
     page,
     question,
     stage_other_model,
@@ -240,6 +242,39 @@ def test_vectors_beyond_the_limit_are_read_anew(tmp_path: Path, monkeypatch: pyt
             assert (store.dense(vector, top_k=9), store.nearby(vector, [LOTHAIR], per_entity=9)[1]) == kept_answers
             with store._snapshot(Filter()) as (_, scope):
                 assert all(table.size <= 100 for table in scope.kept.values())
+
+
+def test_passages_that_a_search_has_found_are_visible_with_its_filter_alone(tmp_path: Path) -> None:
+    """Scores of passages that the last search has found need no query, until a document expires or is written."""
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store:
+        store.write(WORLD, author=OWNER, model=MODEL)
+        vector, ids = question("Falcon codename"), [passage.id for document in WORLD for passage in document.passages]
+        assert {scored.id for scored in store.dense(vector, top_k=9)} == {*ids}
+        assert store.cosines(vector, ids).keys() == store.word_scores("Falcon", ids).keys() == {*ids}
+        hidden = {passage.id for passage in SECRET.passages}
+        assert store.cosines(vector, ids, where=PUBLIC).keys() == {*ids} - hidden
+        assert store.word_scores("Falcon", ids, where=PUBLIC).keys() == {*ids} - hidden
+        assert store.cosines(vector, ids).keys() == {*ids}
+        soon = replace(KING.document, expires=day("2025-01-01"))
+        store.write([replace(KING, document=soon)], author=OWNER, model=MODEL)
+        before, after = Filter(now=day("2024-12-31")), Filter(now=day("2025-01-02"))
+        left = {*ids} - {passage.id for passage in KING.passages}
+        for where, expected in ((before, {*ids}), (after, left), (before, {*ids})):
+            assert {scored.id for scored in store.dense(vector, top_k=9, where=where)} == expected
+            assert store.cosines(vector, ids, where=where).keys() == expected
+            assert store.word_scores("Falcon", ids, where=where).keys() == expected
+
+
+def test_few_passages_are_all_ranked_until_one_is_written(tmp_path: Path) -> None:
+    """All rows of a small collection are remembered, so that blocks are not read; a write ends that too."""
+    with closing(SqliteStore(tmp_path / "a.waylore")) as store, closing(SqliteStore(tmp_path / "a.waylore")) as other:
+        store.write([KING], author=OWNER, model=MODEL)
+        vector = question("Lothair II")
+        assert [scored.id for scored in store.dense(vector, top_k=9)] == [KING.passages[0].id]
+        other.write([QUEEN], author=OWNER, model=MODEL)
+        both = {KING.passages[0].id, QUEEN.passages[0].id}
+        assert {scored.id for scored in store.dense(vector, top_k=9)} == both
+        assert {scored.id for ranking in store.dense_many([vector], top_k=9) for scored in ranking} == both
 
 
 def _refuse(*_: object) -> bytes:

@@ -109,7 +109,7 @@ def remove_vectors(db: apsw.Connection, of: SqliteCollection, kind: str, rows: S
 
 def find_visible(db: apsw.Connection, scope: SqliteScope, passages: Sequence[str]) -> dict[int, str]:
     """Return the ids of those passages that the caller may see, by row."""
-    seen = scope.visible
+    seen = scope.visible.by_id
     visible = {seen[id_]: id_ for id_ in passages if id_ in seen}
     others = [id_ for id_ in passages if id_ not in seen]
     found = run_by_ids(db, "visible_passages", others, **scope.bindings)

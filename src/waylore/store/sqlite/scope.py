@@ -7,7 +7,7 @@ writes to the file.
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypeVar
 
@@ -60,6 +60,7 @@ class KeptRows:
         self._places = np.zeros(0, np.int32)  # of each row, counted from 1; 0 for one that is not kept
         self._columns: list[npt.NDArray[Any]] = []
         self._count = 0
+        self._last: tuple[Rows, Columns] | None = None  # rows that lie together, and their part of the columns
 
     @property
     def size(self) -> int:
@@ -71,6 +72,8 @@ class KeptRows:
 
         Rows that would exceed MAX_BYTES are read and not kept.
         """
+        if self._last is not None and self._last[0] is rows:
+            return self._last[1]
         if not len(rows) or not self._widen(int(rows.min()), int(rows.max())):
             return read(rows)
         own = rows - self._first
@@ -80,7 +83,8 @@ class KeptRows:
         places = self._places[own] - 1
         first = int(places[0])
         if (np.diff(places) == 1).all():
-            return [column[first : first + len(rows)] for column in self._columns]
+            self._last = rows, [column[first : first + len(rows)] for column in self._columns]
+            return self._last[1]
         return [column[places] for column in self._columns]
 
     def _widen(self, smallest: int, largest: int) -> bool:
@@ -103,6 +107,7 @@ class KeptRows:
             capacity = count if not self._count else int(GROWTH * count)
             if capacity * sum(column[:1].nbytes for column in columns) > MAX_BYTES:
                 return False
+            self._last = None
             kept = self._columns or [column[:0] for column in columns]
             self._columns = [np.empty((capacity, *column.shape[1:]), column.dtype) for column in columns]
             for column, before in zip(self._columns, kept, strict=True):
@@ -114,12 +119,20 @@ class KeptRows:
         return True
 
 
+@dataclass(slots=True)
+class SeenRows:
+    """The rows of passages, by id, that searches with one filter have found; and all rows, if these are few."""
+
+    by_id: dict[str, int] = field(default_factory=dict)
+    every: Rows | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteScope(columns.VisibleScope):
     """The visible part of a collection in SQLite, with the rows of the permissions.
 
     `recent` is what the last reads of the connection found, by the key of the filter. `kept` has columns of passages by
-    row, whoever asks. `seen` has, by the key of a filter, the rows of passages that a search with it has found.
+    row, whoever asks. `seen` has, by the key of a filter, what searches with it have found.
     """
 
     collection: SqliteCollection
@@ -127,7 +140,7 @@ class SqliteScope(columns.VisibleScope):
     filter_key: str
     recent: dict[tuple[Any, ...], Any]
     kept: dict[str, KeptRows]
-    seen: dict[tuple[Any, ...], dict[str, int]]
+    seen: dict[tuple[Any, ...], SeenRows]
 
     @property
     def bindings(self) -> dict[str, Any]:
@@ -150,12 +163,12 @@ class SqliteScope(columns.VisibleScope):
         return found
 
     @property
-    def visible(self) -> dict[str, int]:
-        """The rows of passages, by id, that the last searches with this filter have found. A write ends the scope."""
+    def visible(self) -> SeenRows:
+        """What the last searches with this filter have found. A write ends the scope."""
         key = (self.filter_key, self.turns["expired_by"])
-        if key not in self.seen or len(self.seen[key]) > MAX_SEEN:
+        if key not in self.seen or len(self.seen[key].by_id) > MAX_SEEN:
             self.seen.clear()
-            self.seen[key] = {}
+            self.seen[key] = SeenRows()
         return self.seen[key]
 
     @property
@@ -194,7 +207,7 @@ class ScopeCache:
         self._scopes: dict[str, SqliteScope] = {}
         self._recent: dict[tuple[Any, ...], Any] = {}
         self._kept: dict[str, KeptRows] = {}
-        self._seen: dict[tuple[Any, ...], dict[str, int]] = {}
+        self._seen: dict[tuple[Any, ...], SeenRows] = {}
         self._last: tuple[Filter, SqliteScope] | None = None  # the last one of this snapshot
 
     def refresh(self) -> None:

@@ -77,9 +77,14 @@ def _find_near(db: apsw.Connection, scope: SqliteScope, questions: Sequence[Vect
     if scope.needs_words:
         rows = _list_rows(db, scope)
         return [_take_nearest_rows(db, rows, vector, wanted) for vector in questions]
+    known = scope.visible
+    if known.every is not None and len(known.every) < wanted:
+        return [known.every] * len(questions)
     scans = _scan_blocks(db, scope, "passage", questions)
     expired = _list_expired(db, scope)
-    return [_take_nearest(firsts, _hide(far, firsts, expired), wanted) for firsts, far in scans]
+    nearest = [_take_nearest(firsts, _hide(far, firsts, expired), wanted) for firsts, far in scans]
+    known.every = next((rows for rows in nearest if len(rows) < wanted), None)  # with fewer than wanted these are all
+    return nearest
 
 
 def nearest_entities(db: apsw.Connection, scope: SqliteScope, vector: Vector, *, top_k: int) -> Ranking:
@@ -305,7 +310,8 @@ def _rank(read_ids: Callable[[Rows], bytes], rows: Rows, scores: npt.NDArray[Any
     if not len(rows):
         return ()
     rounded = np.round(scores.astype(np.float64), 6)
-    kept = np.flatnonzero(rounded >= np.sort(rounded)[-min(top_k, len(rounded))])
+    worst = len(rounded) - min(top_k, len(rounded))
+    kept = np.flatnonzero(rounded >= np.partition(rounded, worst)[worst])
     joined = read_ids(rows[kept])
     ids, halves, best = split_ids(joined), np.frombuffer(joined, ">u8").reshape(-1, 2), rounded[kept]
     order = np.lexsort((halves[:, 1], halves[:, 0], -best))[:top_k]
@@ -319,7 +325,7 @@ def _rank_passages(
 
     def read_ids(best: Rows) -> bytes:
         joined = read_passage_ids(db, scope, best)
-        scope.visible.update(zip(split_ids(joined), best.tolist(), strict=True))
+        scope.visible.by_id.update(zip(split_ids(joined), best.tolist(), strict=True))
         return joined
 
     return _rank(read_ids, rows, scores, top_k)

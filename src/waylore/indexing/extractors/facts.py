@@ -26,6 +26,15 @@ _PRONOUN = re.compile(
     r"^(he|she|it|they|(his|her|its|their)|this (?:page|document|guide|section|project|recipe|team|pep|rfc)) (?=\w)",
     re.IGNORECASE,
 )
+# "It is possible to …", "it seems that …": nothing that the page is about is meant.
+_IMPERSONAL = re.compile(
+    r"it (?:(?:seems|appears|turns out|takes|is up to)\b"
+    r"|(?:is|was|would be|will be|may be|might be|can be|becomes) "
+    r"(?:(?:not|also|often|always|then|thus|still|very|more|\w+ly) )*"
+    r"(?:\w+ that|possible|impossible|necessary|important|essential|best|better|advisable|recommended|useful|helpful"
+    r"|easy|easier|hard|harder|difficult|safe|wise|good|worth|common|usual|likely|unlikely|sufficient|enough|time)\b)",
+    re.IGNORECASE,
+)
 _BREAK = re.compile(r"[.;:()|<>\[\]\"“”„«»]|, (?!and|or)")
 _ASIDE = re.compile(r"^\s*\([^()]{1,60}\)")
 _WHICH = re.compile(r"^\)?\s*,?\s+(?:which|who)\s+|^\)(?=\s)")
@@ -247,7 +256,7 @@ def _make_statement(about: str, sentence: str) -> str:
     text = sentence[:MAX_STATEMENT_CHARACTERS]
     if not about or count_occurrences(normalise(about), normalise(text)):
         return text
-    if pronoun := _PRONOUN.match(text):
+    if not _IMPERSONAL.match(text) and (pronoun := _PRONOUN.match(text)):
         whose = "'s" if pronoun[2] else ""
         return f"{about}{whose} {text[pronoun.end() :]}"
     return f"{about}: {text}"

@@ -63,6 +63,25 @@ def test_last_name_stands_for_full_name() -> None:
     assert list(extraction.names) == ["Therapy", "Carl Rogers", "Chicago"]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It is possible to use Debian.",
+        "It is then often necessary to install Debian.",
+        "It seems that Debian starts.",
+        "It is said that Debian starts.",
+    ],
+)
+def test_impersonal_sentence_says_nothing_of_the_page(sentence: str) -> None:
+    [pair] = extract(sentence, "Packages").facts
+    assert (pair.predicate, pair.statement) == ("", f"Packages: {sentence}")
+
+
+def test_pronoun_stands_for_the_page() -> None:
+    [fact] = extract("It is used by Debian.", "Packages").facts
+    assert (fact.predicate, fact.statement) == ("is used by", "Packages is used by Debian.")
+
+
 def test_number_of_facts_is_limited() -> None:
     text = " ".join(f"It met Name{n}." for n in range(3 * MAX_FACTS))
     assert len(extract(text, "Page").facts) == MAX_FACTS

@@ -20,7 +20,7 @@ from waylore.store.postgres.store import PostgresStore
 from waylore.types.author import OWNER
 
 NOTES = "/v1/collections/default"
-TIMEOUT = 3.0
+TIMEOUT = 6.0  # a busy machine takes seconds until a request waits for the server
 CALLERS = 8  # before the server stops, and as many after: a caller may have 16 requests waiting
 
 

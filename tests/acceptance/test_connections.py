@@ -47,6 +47,7 @@ def test_path_of_known_length_is_found_on_both_engines(world: str, tmp_path: Pat
     assert all(found.exhaustive or found.paths for found in answers)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_path_of_known_length_is_found_in_a_real_folder(folder: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from requirements import find_model
 from waylore import Waylore
 from waylore.providers.embedders.model2vec import Model2VecEmbedder
 
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
 ADDED = ("docs", "src", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
 # A question, the document that answers it, the heading above the answer, a part of the path to it, and the

@@ -63,6 +63,7 @@ def test_the_page_names_the_versions_and_packages_that_are_tried(name: str) -> N
             assert re.search(rf"^pip install .*{re.escape(distribution)}", page, re.MULTILINE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("file", FILES)
 async def test_a_client_starts_the_server_of_a_file(tmp_path: Path, file: str) -> None:
     """Read the file as the client does, start the server from its folder, and remember and search in two sessions."""

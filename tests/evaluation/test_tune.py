@@ -69,6 +69,7 @@ def tuning(file: Path) -> Tuning:
         return tune(store, EMBEDDER, list_questions())
 
 
+@pytest.mark.full
 def test_weights_are_better_for_questions_of_an_owner(tuning: Tuning) -> None:
     assert tuning.is_better
     assert tuning.tuned > tuning.shipped

@@ -130,6 +130,7 @@ def hung_provider() -> Iterator[str]:
         each.close()
 
 
+@pytest.mark.full
 def test_hung_provider_does_not_delay_callers_with_keys(store: Path, tmp_path: Path, hung_provider: str) -> None:
     made_up = jwt.encode({"iss": hung_provider, "sub": "x"}, "x" * 32, "HS256", headers={"kid": "unknown"})
 
@@ -188,6 +189,7 @@ def test_waiting_writes_do_not_delay_searches(store: Path, tmp_path: Path, word:
 # -- uploads that take long ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_slow_uploads_do_not_delay_other_callers(store: Path, tmp_path: Path) -> None:
     slow = "".join(f"Mara Lind{n} works at Acme {n} Group. Acme {n} Group owns Part {n}.\n\n" for n in range(20_000))
     names = ("red", "blue", "green")

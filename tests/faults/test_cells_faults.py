@@ -34,6 +34,7 @@ def test_other_cells_answer_and_cell_recovers(fault: Callable[[LoadSize], Report
     assert all(r.error is None for r in report.requests if r.kind != "write")
 
 
+@pytest.mark.full
 def test_second_attempt_answers_for_a_late_read() -> None:
     report = cells.slow_cell(SMALL)
     check_report(report)

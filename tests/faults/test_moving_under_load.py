@@ -13,6 +13,7 @@ from faults.test_postgres_faults import check_report
 GENTLE = replace(SAMPLE, searches=10.0)  # few enough that a busy machine does not make a search fail
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fault", [moving.move_collection, moving.kill_mover])
 def test_move_fails_no_search_and_loses_no_write(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(GENTLE)

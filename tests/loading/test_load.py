@@ -65,6 +65,7 @@ def test_load_finds_added_files_unchanged(corpus: Path, tmp_path: Path) -> None:
     assert (loaded.documents, loaded.unchanged) == (0, added.files)
 
 
+@pytest.mark.full
 def test_changed_and_shortened_files_replace_their_documents(corpus: Path, target: str, tmp_path: Path) -> None:
     load(corpus, target)
     before = len(export(target))
@@ -177,6 +178,7 @@ def count_documents(url: str) -> int:
 # -- limits ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("postgres")
 def test_no_cell_has_more_writers_than_allowed_and_no_file_is_read_far_ahead(tmp_path: Path) -> None:
     """While the collection is locked, three writers wait, and nothing more is read than some batches."""

@@ -387,6 +387,7 @@ def test_nothing_is_overwritten_and_engines_are_not_mixed(
         back_up(f"cells+{filled}", tmp_path / "none")
 
 
+@pytest.mark.full
 def test_engine_is_changed_by_export_and_import(server: Server, saved: Path, tmp_path: Path) -> None:
     """The error of a restore into the other engine names these commands."""
     restored, again, file = create_database(server), create_database(server), str(tmp_path / "new.waylore")

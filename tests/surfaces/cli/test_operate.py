@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 def test_collections_move_between_cells(folder: Path) -> None:
     sizes = {name: (folder / f"{name}.waylore").stat().st_size for name in ("east", "west")}
     assert read_json(folder, "cells", "list") == [

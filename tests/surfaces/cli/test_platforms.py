@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import os, signal, subprocess, sys
 
@@ -45,6 +47,7 @@ def run(program: str, folder: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.full
 def test_every_module_is_imported_without_posix(tmp_path: Path) -> None:
     assert int(run(FIRST + PROGRAM + AGAIN, tmp_path)) > 400
 

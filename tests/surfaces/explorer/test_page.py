@@ -108,6 +108,7 @@ def test_graph_shows_what_the_command_line_prints(served: tuple[Served, Path], t
     run_browser("graph", scene, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(1_200)
 def test_insight_shows_what_the_command_line_prints(served: tuple[Served, Path], tmp_path: Path) -> None:
     running, folder = served

@@ -106,6 +106,7 @@ def open_page(folder: Path) -> Iterator[Page]:
         os.close(replies)
 
 
+@pytest.mark.full
 def test_page_asks_for_the_key_and_shows_every_operation(tmp_path: Path) -> None:
     if find_spec("fastapi_swagger") is None:
         raise MissingRequirement("this test needs the files of Swagger: pip install fastapi-swagger==0.4.64")

@@ -176,7 +176,7 @@ async def test_no_route_or_tool_answers_a_foreign_page(tmp_path: Path, auth: boo
         assert await _read_state(world) == before
 
 
-@pytest.mark.parametrize("auth", [True, False], ids=["keys", "no keys"])
+@pytest.mark.parametrize("auth", [True, pytest.param(False, marks=pytest.mark.full)], ids=["keys", "no keys"])
 @pytest.mark.parametrize(
     "headers",
     [

@@ -138,6 +138,7 @@ def test_each_request_is_logged_if_the_settings_say_so(tmp_path: Path) -> None:
     assert shown == {"info": True, "warning": False}
 
 
+@pytest.mark.full
 def test_responses_are_not_delayed_by_nagle(tmp_path: Path) -> None:
     """Check that Nagle's algorithm is off: it delays nearly all responses by a delayed acknowledgement, 40 ms on Linux.
 
@@ -206,6 +207,7 @@ def test_dead_worker_is_logged_and_replaced(tmp_path: Path, postgres: Server) ->
         assert read_json(asked.get(f"{NOTES}/documents"))["documents"] == []
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_processes_that_start_slowly_come_up(tmp_path: Path, postgres: Server) -> None:
     """Check that processes may take longer than the five seconds after which uvicorn kills them by default."""

@@ -119,6 +119,7 @@ async def test_two_processes_share_a_file(store: Path) -> None:
         assert (await call(other, "memory_get", id=added["document_id"]))["text"]
 
 
+@pytest.mark.full
 async def test_labels_and_read_only_are_options(store: Path) -> None:
     with Waylore.open(store, embedder=HashingEmbedder(quiet=True)) as memory:
         hidden = memory.add("Mara earns forty crowns an hour.", labels=["office"])

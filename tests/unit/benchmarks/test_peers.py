@@ -168,6 +168,7 @@ def test_peers_of_ours_index_answer_and_are_scored_alike(tmp_path: Path) -> None
     assert read_peers(tmp_path / "peers.json") == {"films": found}
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_waylore_loses_nothing_that_it_stored_and_leaves_no_trace_of_what_it_forgot(tmp_path: Path) -> None:
     many = tuple(

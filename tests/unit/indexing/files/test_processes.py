@@ -110,6 +110,7 @@ def test_file_beyond_its_processor_time_is_skipped_and_the_process_replaced(tmp_
     assert int(run_task(tmp_path, "pid 2")) != before
 
 
+@pytest.mark.full
 def test_processor_time_counts_anew_for_each_file(tmp_path: Path) -> None:
     pids = {run_task(tmp_path, f"spin 0.8{n}", Limits(seconds=3)) for n in range(6)}
     assert len(pids) == 1

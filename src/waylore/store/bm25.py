@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from waylore.errors import StoreError
-
 K1 = 1.2
 B = 0.75
 MAX_POSTINGS = 2_000  # postings that one search reads
 _COUNT_BITS = 6  # bits for the count of a term in a passage; a count above 63 is stored as 63
+_MAX_COUNT = (1 << _COUNT_BITS) - 1
+_ROW_BITS = 32 - _COUNT_BITS  # of a row in the cell of its term; a cell before it has the others, if there are any
+_MAX_ROW = (1 << _ROW_BITS) - 1
 _LOW_BITS = 16  # of a row, by which nearly all other terms are left out before rows are compared
 _LOW = np.uint32((1 << _LOW_BITS) - 1)
-MAX_TERMS = 1 << (32 - _COUNT_BITS)  # rows of terms that the other bits can distinguish
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Corpus:
 
 
 def pack_terms(counts: Counter[int]) -> bytes:
-    """Pack the rows of terms and the count of each, in four bytes per term."""
-    if max(counts, default=0) >= MAX_TERMS:
-        raise StoreError(
-            f"a collection can have at most {MAX_TERMS:,} distinct words: write further documents to another "
-            "collection, and search both as one (docs/how-to/cells.md)"
-        )
-    largest = (1 << _COUNT_BITS) - 1
-    return np.array(
-        [row << _COUNT_BITS | min(n, largest) for row, n in sorted(counts.items())], dtype=np.uint32
-    ).tobytes()
+    """Pack the rows of terms and the count of each, in four bytes per term, or in eight from row 2^26 on.
+
+    Eight bytes are two cells. The first has the count 0, which no term has, and the higher bits of the row.
+    """
+    cells = []
+    for row, count in sorted(counts.items()):
+        if high := row >> _ROW_BITS:
+            cells.append(high << _COUNT_BITS)
+        cells.append((row & _MAX_ROW) << _COUNT_BITS | min(count, _MAX_COUNT))
+    return np.array(cells, dtype=np.uint32).tobytes()
 
 
 def pack_sequence(rows: Sequence[int]) -> bytes:
@@ -68,14 +68,25 @@ def find_places(sequences: Sequence[bytes], terms: Sequence[int]) -> npt.NDArray
 
 def unpack_terms(packed: bytes) -> list[int]:
     """Return the rows of the terms of a passage."""
-    rows: list[int] = (np.frombuffer(packed, dtype=np.uint32) >> _COUNT_BITS).tolist()
+    rows: list[int] = unpack_counts(packed)[0].tolist()
     return rows
 
 
 def unpack_counts(packed: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return the rows of the terms of a passage, and how often each occurs."""
     cells = np.frombuffer(packed, dtype=np.uint32)
-    return (cells >> _COUNT_BITS).astype(np.int64), (cells & ((1 << _COUNT_BITS) - 1)).astype(np.float64)
+    counts = cells & _MAX_COUNT
+    if counts.all():
+        return (cells >> _COUNT_BITS).astype(np.int64), counts.astype(np.float64)
+    terms = np.flatnonzero(counts)
+    return _read_rows(cells, terms).astype(np.int64), counts[terms].astype(np.float64)
+
+
+def _read_rows(cells: npt.NDArray[np.uint32], terms: npt.NDArray[np.intp]) -> npt.NDArray[np.uint32]:
+    """Return the rows of terms, given by the places of their cells. The last cell is always of a term."""
+    before = cells[terms - 1]
+    high = np.where(before & _MAX_COUNT, np.uint32(0), before >> _COUNT_BITS)
+    return (cells[terms] >> _COUNT_BITS | high << _ROW_BITS).astype(np.uint32, copy=False)
 
 
 def compute_idf(frequencies: Sequence[int], passages: int) -> npt.NDArray[np.float64]:
@@ -142,20 +153,20 @@ def score_columns(
     passages: int,
     average_length: float,
 ) -> npt.NDArray[np.float64]:
-    """Score candidates as `score` does, from their lengths, their numbers of distinct terms and all packed terms."""
+    """Score candidates as `score` does, from their lengths, the numbers of their cells and all packed terms."""
     cells = np.frombuffer(packed, dtype=np.uint32)
     wanted = np.array(sorted(row for row, _ in terms), dtype=np.uint32)
     frequency = dict(terms)
     idf = compute_idf([frequency[row] for row in wanted.tolist()], passages)
-    rows = cells >> _COUNT_BITS
     is_possible = np.zeros(1 << _LOW_BITS, np.bool_)
     is_possible[wanted & _LOW] = True
-    possible = np.flatnonzero(is_possible[rows & _LOW])
-    place = np.searchsorted(wanted, rows[possible]).clip(max=len(wanted) - 1)
-    is_found = wanted[place] == rows[possible]
+    possible = np.flatnonzero(is_possible[cells >> _COUNT_BITS & _LOW])
+    rows = _read_rows(cells, possible)
+    place = np.searchsorted(wanted, rows).clip(max=len(wanted) - 1)
+    is_found = wanted[place] == rows
     found = possible[is_found]
     owner = np.searchsorted(np.cumsum(sizes), found, side="right")
-    count = (cells[found] & ((1 << _COUNT_BITS) - 1)).astype(np.float64)
+    count = (cells[found] & _MAX_COUNT).astype(np.float64)  # 0 for a cell of higher bits, which adds nothing
     norm = K1 * (1 - B + B * lengths[owner] / average_length)
     gain = idf[place[is_found]] * count * (K1 + 1) / (count + norm)
     totals: npt.NDArray[np.float64] = np.bincount(owner, weights=gain, minlength=len(lengths)).astype(np.float64)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waylore.errors import StoreError
 from waylore.store import bm25
 from waylore.store.bm25 import K1, B, choose_rarest, find_places, pack_sequence, pack_terms, score
 
@@ -92,10 +91,20 @@ def test_choose_rarest_skips_no_rarer_term(terms: dict[str, int], max_postings: 
     assert len(chosen) <= 1 or sum(terms[term] for term in chosen) <= max_postings
 
 
-def test_pack_terms_refuses_too_many_terms() -> None:
-    assert bm25.unpack_terms(bm25.pack_terms(Counter({bm25.MAX_TERMS - 1: 2}))) == [bm25.MAX_TERMS - 1]
-    with pytest.raises(StoreError, match="another collection"):
-        bm25.pack_terms(Counter({bm25.MAX_TERMS: 1}))
+ROWS = st.integers(0, 4).flatmap(lambda low: st.sampled_from([low, 2**16 + low, 2**26 + low, 2**31 - 1 - low]))
+
+
+@given(st.dictionaries(ROWS, st.integers(1, 100)))
+def test_unpacked_terms_are_the_packed_ones(counts: dict[int, int]) -> None:
+    packed = pack_terms(Counter(counts))
+    rows, found = bm25.unpack_counts(packed)
+    assert bm25.unpack_terms(packed) == rows.tolist() == sorted(counts)
+    assert found.tolist() == [min(counts[row], 63) for row in sorted(counts)]
+
+
+@given(st.lists(st.lists(ROWS, max_size=30), min_size=1, max_size=8), st.sets(ROWS, min_size=1))
+def test_scores_of_terms_above_26_bits_equal_textbook_formula(passages: list[list[int]], question: set[int]) -> None:
+    assert compute_scores(passages, question) == pytest.approx(textbook(passages, question))
 
 
 @given(PASSAGES, st.lists(st.integers(1, 20), unique=True))

@@ -36,7 +36,7 @@ from waylore.types.knowledge import Vector
 
 Measured: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]  # vectors and the length of each
 Lengths: TypeAlias = npt.NDArray[np.float64]  # of passages, in terms
-TERM_BYTES = 4  # of a term among those of its passage
+TERM_BYTES = 4  # of a cell of a term among those of its passage
 OBJECT_BYTES = 64  # of the terms of a passage beside the terms themselves
 NO_VECTOR = np.float32(-1.0)  # the length of a row without a vector
 SQL = load_queries("waylore.store.sqlite")
@@ -157,7 +157,7 @@ def find_passage_vectors(db: apsw.Connection, scope: SqliteScope, rows: Rows, di
 def read_passage_terms(db: apsw.Connection, scope: SqliteScope, rows: Rows) -> tuple[Lengths, Rows, bytes]:
     """Return the terms of passages, given by distinct rows, one behind the other.
 
-    Before them come the length of each passage and the number of its distinct terms.
+    Before them come the length of each passage and the number of cells that its terms take.
     """
     collection = scope.collection
     if TERM_BYTES * collection.length + OBJECT_BYTES * collection.statistics.passages > MAX_BYTES:

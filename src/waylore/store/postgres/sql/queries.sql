@@ -573,11 +573,11 @@ WHERE @is_selected(m.id) ORDER BY m.number DESC LIMIT %(limit)s
 
 -- name: match_ranked
 -- Candidates by pg_textsearch's BM25, best first in approximate order. The score is not selected, because it would be computed
--- from the text of each row.
+-- from the text of each row. Words have the low 26 bits of a term's number, the part that its cell has (store/bm25.py).
 SELECT p.id, p.length, p.terms FROM passage_terms p
 WHERE p.collection = %(collection)s AND (%(visible)s::text = '' OR p.words @@ %(visible)s::tsquery)
 ORDER BY p.ranked <@> to_bm25query((
-  SELECT coalesce(string_agg(ranked_word(t.collection, t.number), ' '), '') FROM terms t
+  SELECT coalesce(string_agg(ranked_word(t.collection, t.number & 67108863), ' '), '') FROM terms t
   WHERE t.collection = %(collection)s AND t.term = ANY(%(ids)s::uuid[])), 'waylore.passage_terms_ranked') LIMIT %(limit)s
 
 -- name: delete_passage_terms

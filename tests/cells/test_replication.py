@@ -26,7 +26,10 @@ from waylore.cells.move import move_collection
 from waylore.cells.open import open_cell
 from waylore.cells.replication.copy import open_replicated_copy
 from waylore.cells.store import FederatedStore
-from waylore.store.postgres.scope import compute_key
+from waylore.store.postgres import search as searching
+from waylore.store.postgres import server as server_of_store
+from waylore.store.postgres.scope import compute_key, read_collection
+from waylore.store.postgres.store import PostgresStore
 from waylore.store.receipts import record_as
 from waylore.surfaces.checks.cells import check_moves
 from waylore.testing.scopes import say
@@ -124,7 +127,7 @@ def count_rows(federation: Federation, store: FederatedStore, cell: str) -> dict
     with psycopg.connect(federation.catalogue.get_cells()[cell].url) as db:
         tables = [name for (name,) in db.execute(TABLES).fetchall() if name not in ("collections", "audit")]
         counted = {
-            name: db.execute(f"SELECT count(*) FROM waylore.{name} WHERE collection = %s".encode(), bound)
+            name: db.execute(f"SELECT count(*) FROM ONLY waylore.{name} WHERE collection = %s".encode(), bound)
             for name in tables
         }
         return {name: found.fetchall()[0][0] for name, found in counted.items()}
@@ -186,6 +189,61 @@ def start_copy(federation: Federation, store: FederatedStore) -> None:
     with open_replicated_copy(east, west, get_name(store)) as copy:
         assert copy.find_obstacle() == ""
         copy.copy()
+
+
+def split(federation: Federation, store: FederatedStore, cell: str) -> bool:
+    """Let a cell build what a large collection lacks. Return whether its vectors are in tables of their own."""
+    with closing(PostgresStore(federation.catalogue.get_cells()[cell].url, get_name(store))) as opened:
+        if opened._building is not None:
+            opened._building.join(HANG_SECONDS)
+        with server_of_store.open_snapshot(opened._server, opened._key) as db:
+            return bool(read_collection(db, opened._key, get_name(store)).own_vectors)
+
+
+def test_large_collection_moves_with_tables_of_its_own(
+    federation: Federation, notes: FederatedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.write([*WORLD, *map(note, range(20))], author=OWNER, model=MODEL)
+    answers = read_answers(notes)
+    monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 9)
+    assert split(federation, notes, "east")
+    start_copy(federation, notes)
+    with closing(PostgresStore(federation.catalogue.get_cells()["east"].url, get_name(notes))) as source:
+        source.write([note(50), note(3, 1)], author=OWNER, model=MODEL, replacing=[note(3).document.id])
+        source.write([note(3)], author=OWNER, model=MODEL, replacing=[note(50).document.id, note(3, 1).document.id])
+    before, vectors, rows = list(notes.export()), list_vectors(notes.export()), count_rows(federation, notes, "east")
+    for cell, left in (("west", "east"), ("east", "west"), ("west", "east")):
+        move(federation, notes, cell)
+        assert list(notes.export()) == before
+        assert list_vectors(notes.export()) == vectors
+        assert read_answers(notes) == answers
+        assert without_zeros(count_rows(federation, notes, cell)) == without_zeros(rows)
+        assert not any(count_rows(federation, notes, left).values())
+        assert split(federation, notes, cell)
+    assert rows["passage_vectors"] == 0
+    assert count_left(federation) == 0
+
+
+def without_zeros(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def test_collection_that_becomes_large_during_a_move_is_split_afterwards(
+    federation: Federation, notes: FederatedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors stay in the tables that the link between the cells names."""
+    notes.write(list(map(note, range(20))), author=OWNER, model=MODEL)
+    start_copy(federation, notes)
+    monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 9)
+    assert not any(split(federation, notes, cell) for cell in CELLS)
+    notes.write([note(50)], author=OWNER, model=MODEL)
+    before, answers = list(notes.export()), read_answers(notes)
+    move(federation, notes, "west")
+    assert list(notes.export()) == before
+    assert read_answers(notes) == answers
+    assert split(federation, notes, "west")
+    assert read_answers(notes) == answers
+    assert count_left(federation) == 0
 
 
 def test_cancelled_move_leaves_nothing(federation: Federation, notes: FederatedStore) -> None:

@@ -137,7 +137,15 @@ def test_the_renaming_is_recorded_once(url: str) -> None:
             ],
         }
         newest = {
-            "waylore": [("backup",), ("audit",), ("weights",), ("narrow_rows",), ("outbox",), ("source",)],
+            "waylore": [
+                ("backup",),
+                ("audit",),
+                ("weights",),
+                ("narrow_rows",),
+                ("outbox",),
+                ("source",),
+                ("own_vectors",),
+            ],
             "waylore_service": [("backup",), ("audit",)],
             "waylore_cells": [("backup",), ("bytes",)],
         }.get(new, [("backup",)])

@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import Server, start_server
-from tools.waiting import wait_until
+from tools.waiting import HANG_SECONDS, wait_until
 
 from surfaces.commands import process
 from waylore import Waylore
@@ -31,6 +31,8 @@ from waylore.service.jobs.postgres import PostgresJobs
 from waylore.service.jobs.protocol import Job
 from waylore.service.keys import make_key
 from waylore.service.registry.open import open_registry
+from waylore.store.postgres import search as searching
+from waylore.store.postgres.store import PostgresStore
 from waylore.store.urls import open_store
 from waylore.types.knowledge import IndexedDocument
 from waylore.types.results import Receipt
@@ -153,6 +155,28 @@ def test_restored_database_can_be_written_and_backed_up_again(
     assert run_as_superuser(new.replace("keeper@", "postgres@"), marks) == [(3, 3)]
     with closing(open_store(new, "default")) as store:
         assert not list(store.find_remains(Receipt()))
+
+
+def test_large_collection_is_restored_to_shared_tables_and_split_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner is no superuser. The collection `team` stays small."""
+    monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 3)
+    url, new = create_database(server), create_database(server)
+    fill(url)
+    own = "SELECT name FROM waylore.collections WHERE own_vectors"
+    for each in (url, new):
+        if each == new:
+            back_up(url, tmp_path / "saved")
+            restore(tmp_path / "saved", new)
+            assert run_as_superuser(new.replace("keeper@", "postgres@"), own) == []
+            assert export(new, "team") == export(url, "team")
+        with closing(PostgresStore(each)) as store:
+            assert store._building is not None
+            store._building.join(HANG_SECONDS)
+            assert store.find_remains(Receipt()) == ()
+        assert run_as_superuser(each.replace("keeper@", "postgres@"), own) == [("default",)]
+        assert export(each, "default") == export(url, "default")
 
 
 def test_row_level_security_holds_after_a_restore_and_beside_the_role(server: Server, saved: Path) -> None:
@@ -297,7 +321,7 @@ def test_newer_backup_is_refused(server: Server, saved: Path, schema: str) -> No
 
 EARLIER: dict[str, dict[str, str | None]] = {
     "waylore.documents": {"author": None},  # a column that the earlier table did not have
-    "waylore.collections": {"weights": None},
+    "waylore.collections": {"weights": None, "own_vectors": None},
     "waylore.terms": {"passages": "passages::int8"},
     "waylore.entities": {"passages": "passages::int8"},
     "waylore.names": {"documents": "documents::int8"},
@@ -329,7 +353,7 @@ def write_earlier_parts(database: str, folder: Path) -> None:
 
 
 def test_backup_of_an_earlier_schema_is_upgraded(server: Server, filled: str, saved: Path) -> None:
-    """Number 10 of the store changed no columns, 11 added authors and the audit log, 12 weights, 14 two tables."""
+    """Number 10 of the store changed no columns, 11 added authors and the audit log, 12 and 16 a column, 14 tables."""
     write_earlier_parts(filled.replace("keeper@", "postgres@"), saved)
     new = create_database(server)
     restore(saved, new)

@@ -39,7 +39,7 @@ DROP_SCOPES = """
 UNDO_LATEST = """
     ALTER TABLE documents DROP CONSTRAINT documents_source_check;
     DROP TABLE indexes, outbox;
-    ALTER TABLE collections DROP COLUMN weights;
+    ALTER TABLE collections DROP COLUMN weights, DROP COLUMN own_vectors;
     ALTER TABLE terms ALTER COLUMN passages TYPE int8;
     ALTER TABLE entities ALTER COLUMN passages TYPE int8;
     ALTER TABLE names ALTER COLUMN documents TYPE int8;

@@ -154,7 +154,7 @@ def test_large_collection_gets_index_without_loss_of_recall(
     monkeypatch.setattr(searching, "MAX_EXACT_PASSAGES", 300)
     documents = grow(store, 2_000)
     names = [name for (name,) in run_as_superuser("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'hnsw%%'")]
-    assert any(str(name).endswith(f"_passage_{EMBEDDER.dimension}") for name in names)
+    assert any(str(name).endswith(f"_own_passage_{EMBEDDER.dimension}") for name in names)
     few = [c for c in documents if c.document.labels]
     public = [c for c in documents if not c.document.labels]
     rare = [c for c in documents if c.document.metadata]
@@ -179,7 +179,7 @@ def test_large_collection_gets_index_without_loss_of_recall(
 
 def wait_for_scans(store: PostgresStore, kind: str, times: int) -> None:
     """Wait until the server has counted that the collection's index was used `times` times."""
-    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_{kind}%"
+    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_own_{kind}%"
 
     def is_counted() -> bool:
         store.statistics()
@@ -201,7 +201,7 @@ def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monk
     store.write([page("One more.", NewFact("Somebody else", "met", "us", is_value=True))], author=OWNER, model=MODEL)
     assert store._building is not None
     store._building.join(HANG_SECONDS)
-    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_entity_{EMBEDDER.dimension}"
+    named = f"hnsw_{store._key & 0xFFFFFFFFFFFFFFFF:016x}_own_entity_{EMBEDDER.dimension}"
     assert run_as_superuser("SELECT 1 FROM pg_indexes WHERE indexname = %s", named)
     near = [{s.id for s in store.nearest_entities(vector, top_k=10)} for vector in asked]
     wait_for_scans(store, "entity", len(asked))

@@ -1,5 +1,7 @@
 """The parts of the PostgreSQL store that need no server: keys, words, and translated errors."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from psycopg_pool import PoolTimeout
 from waylore.errors import ArgumentError, Forbidden, StoreError, StoreUnavailable, WayloreError
 from waylore.store.postgres.connections import format_address, may_reach_replica, translate_errors
 from waylore.store.postgres.scope import compute_key, match_any
+from waylore.store.postgres.steps import SQL, find_text, name_vector_tables
 from waylore.store.postgres.vector_indexes import list_wanted
 from waylore.store.urls import without_password
 from waylore.types.identity import get_file
@@ -85,9 +88,20 @@ def test_address_may_have_several_servers(hosts: str, shown: str) -> None:
 
 def test_only_large_collections_of_indexable_vectors_want_index() -> None:
     many = 1_000_000
-    assert list_wanted(1, Statistics(1, many, 1, 1, 1, "m", 384, 1)) == {
-        "hnsw_0000000000000001_passage_384": "passage_vectors"
-    }
-    assert len(list_wanted(-1, Statistics(1, many, many, 1, 1, "m", 8, 1))) == 2
-    assert list_wanted(1, Statistics(1, many, many, 1, 1, "m", 4_001, 1)) == {}
-    assert list_wanted(1, Statistics(1, many, many, 1, 1, None, None, 1)) == {}
+    assert list_wanted(Statistics(1, many, 1, 1, 1, "m", 384, 1)) == {"passage_384": "passage_vectors"}
+    assert len(list_wanted(Statistics(1, many, many, 1, 1, "m", 8, 1))) == 2
+    assert list_wanted(Statistics(1, many, many, 1, 1, "m", 4_001, 1)) == {}
+    assert list_wanted(Statistics(1, many, many, 1, 1, None, None, 1)) == {}
+
+
+def test_statements_name_only_tables_of_their_collection() -> None:
+    """No statement names a table of vectors without ONLY, or it would be planned for the tables of all collections."""
+    for query, text in SQL.items():
+        shared, own = name_vector_tables(query, ""), name_vector_tables(query, "ab")
+        tables = re.findall(r"(?:FROM|JOIN|UPDATE)\s+(?:ONLY )?(?:passage|entity)_vectors\b", text)
+        assert len(re.findall(r"FROM ONLY (?:passage|entity)_vectors\b", shared)) == len(tables)
+        assert not re.search(r"\b(?:FROM|INTO|JOIN|UPDATE|ONLY)\s+(?:passage|entity)_vectors\b", own)
+    assert find_text("vectors_of_passages", {"own_vectors": "ab"}).startswith(
+        "SELECT v.id, v.vector FROM passage_vectors_ab v"
+    )
+    assert find_text("vectors_of_passages", {}) == SQL["vectors_of_passages"]

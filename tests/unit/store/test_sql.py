@@ -94,6 +94,9 @@ ONLY_POSTGRES = {
             "try_building",
             "search_settings",
         ),
+        *("building_settings", "vector_tables", "create_own_passage_vectors", "create_own_entity_vectors"),
+        *("protect_own_vectors", "drop_own_vectors", "fill_own_vectors", "inherit_vectors"),
+        *("drop_changed_vectors", "empty_shared_vectors", "use_own_vectors"),
         *("exact_settings", "planned_settings"),
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),
         *("nearest_entities", "nearest_entities_exactly"),
@@ -142,6 +145,7 @@ def find_query_names(dialect: str) -> Iterator[ast.expr]:
                         | "run"
                         | "run_many"
                         | "run_without_rows"
+                        | "insert_vectors"
                     ),
                     args=[_, name, *_],
                 ):

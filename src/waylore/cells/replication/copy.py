@@ -58,6 +58,7 @@ class ReplicatedCopy:
         links.check_servers(self._link)
         rows.create_trigger(self._link.target)
         links.create_publication(self._link)
+        rows.create_own_tables(self._link)
         links.create_subscription(self._link)
         self._is_set_up = True
 

@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.store.postgres.connections import Connection, connect, format_address, is_pooled, translate_errors
 from waylore.store.postgres.scope import compute_key
+from waylore.store.postgres.vector_indexes import list_own_tables
 from waylore.store.sql import load_queries
 
 SQL = load_queries("waylore.cells.replication")
@@ -104,9 +105,9 @@ def check_servers(link: ReplicationLink) -> None:
 # -- setting up ----------------------------------------------------------------------------------------
 
 
-def list_columns(db: Connection) -> dict[str, list[str]]:
-    """Return the columns of each table that moves."""
-    return dict(db.execute(SQL["columns"]).fetchall())
+def list_columns(db: Connection, key: int) -> dict[str, list[str]]:
+    """Return the columns of each table that moves with a collection."""
+    return dict(db.execute(SQL["columns"], {"own": list(list_own_tables(key))}).fetchall())
 
 
 def join_names(names: list[str]) -> sql.Composed:
@@ -115,14 +116,16 @@ def join_names(names: list[str]) -> sql.Composed:
 
 
 def create_publication(link: ReplicationLink) -> None:
-    """Publish the rows of the collection in the old cell."""
-    tables = [
-        sql.SQL(SQL["published_table"]).format(
-            table=sql.Identifier(table), columns=join_names(columns), collection=sql.Literal(link.key)
-        )
-        for table, columns in list_columns(link.source).items()
-    ]
-    run(link.source, "create_publication", name=sql.Identifier(link.name), tables=sql.SQL(", ").join(tables))
+    """Publish the rows of the collection in the old cell. From then on they stay in their tables."""
+    with link.source.transaction():
+        link.source.execute(SQL["lock"], {"collection": link.key})
+        tables = [
+            sql.SQL(SQL["published_table"]).format(
+                table=sql.Identifier(table), columns=join_names(columns), collection=sql.Literal(link.key)
+            )
+            for table, columns in list_columns(link.source, link.key).items()
+        ]
+        run(link.source, "create_publication", name=sql.Identifier(link.name), tables=sql.SQL(", ").join(tables))
 
 
 def create_subscription(link: ReplicationLink) -> None:

@@ -18,10 +18,10 @@ CONNECTIONS, WAIT_SECONDS = 16, 30.0  # the same as of a store, so that both sha
 
 def copy_rows(link: ReplicationLink) -> None:
     """Delete the rows that the new cell may have, and copy all rows of the collection, in one transaction."""
-    tables = list_columns(link.source)
+    tables = list_columns(link.source, link.key)
     with link.target.transaction():
         link.target.execute(SQL["lock"], {"collection": link.key})
-        _delete_from(link.target, link.key, list(tables))
+        _delete_from(link.target, link.key, list(list_columns(link.target, link.key)))
         mark = _copy_collection(link, tables.pop("collections"))
         for table, columns in tables.items():
             _copy_table(link, table, columns, mark)
@@ -31,6 +31,15 @@ def create_trigger(db: Connection) -> None:
     """Let a server give replicated rows its own number of their collection. Its tables are locked briefly."""
     if db.execute(SQL["has_trigger"]).fetchone() == (False,):
         db.execute(SQL["create_trigger"])
+
+
+def create_own_tables(link: ReplicationLink) -> None:
+    """Create tables for the vectors of the collection in the new cell, if the old one has them."""
+    own = vector_indexes.list_own_tables(link.key).keys()
+    if own <= list_columns(link.source, link.key).keys() and not own <= list_columns(link.target, link.key).keys():
+        with link.target.transaction():
+            vector_indexes.create_own_tables(link.target, link.key)
+            vector_indexes.inherit_vectors(link.target, link.key)
 
 
 def _copy_collection(link: ReplicationLink, columns: list[str]) -> int:
@@ -78,7 +87,7 @@ def delete_rows(url: str, collection: str) -> None:
     key = compute_key(collection)
     with translate_errors(url), _borrow_server(url) as server:
         with servers.open_transaction(server, key) as db:
-            _delete_from(db, key, list(list_columns(db)))
+            _delete_from(db, key, list(list_columns(db, key)))
             db.execute(SQL["reset_collection"], {"collection": key})
         with suppress(ConfigError):  # no index is built or dropped through a pooler
             build_vector_indexes(url, collection)

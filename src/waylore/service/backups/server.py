@@ -37,7 +37,9 @@ from waylore.store.postgres.scope import compute_key, read_collection, run_by_id
 from waylore.store.postgres.server import fetch_statements, find_halfvec, register_loaders
 from waylore.store.postgres.setup import FILL, migrate_schema, prepare_database, read_applied, read_search_path
 from waylore.store.postgres.steps import LOWEST_ID
+from waylore.store.postgres.vector_indexes import list_own_tables
 from waylore.store.reads import drive
+from waylore.store.rows import group_pairs
 from waylore.store.sql import NOTHING_TO_FILL, load_queries
 from waylore.system import open_private
 from waylore.types.knowledge import IndexedDocument
@@ -81,7 +83,8 @@ def save_database(url: str, folder: Path, progress: Progress) -> Manifest:
             numbers = _begin(db, url, role, tables)
             created_at = datetime.now(UTC)
             progress("copying")
-            parts = {table.part: _copy_out(db, table, folder / table.part) for table in tables}
+            own = _list_own_tables(db, numbers)
+            parts = {table.part: _copy_out(db, table, own.get(table.name, ()), folder / table.part) for table in tables}
             progress("verifying")
             collections = _describe_collections(db, url, role, _list_collections(db, numbers))
     columns = {table.part: table.columns for table in tables}
@@ -144,10 +147,18 @@ def _begin(db: Connection, url: str, role: str, tables: Sequence[SavedTable]) ->
     return numbers
 
 
-def _copy_out(db: Connection, table: SavedTable, file: Path) -> str:
-    """Copy the rows of a table into a new file, and return its SHA-256."""
+def _list_own_tables(db: Connection, schemas: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return the tables that large collections have instead of a shared one, by the name of the shared one."""
+    keys = [key for (key,) in db.execute(SQL["large_collections"])] if "waylore" in schemas else []
+    return group_pairs((shared, own) for key in keys for own, shared in list_own_tables(key).items())
+
+
+def _copy_out(db: Connection, table: SavedTable, own: Sequence[str], file: Path) -> str:
+    """Copy the rows of a table, and of those that large collections have instead, to a new file. Return its SHA-256."""
     digest = sha256()
-    statement = _format("copy_out", table=table.identifier, columns=_quote(table.columns))
+    names = [table.identifier, *(sql.Identifier(table.schema, name) for name in own)]
+    rows = [_format("rows", table=name, columns=_quote(table.columns)) for name in names]
+    statement = _format("copy_out", rows=sql.SQL(" UNION ALL ").join(rows))
     with open(file, "wb", opener=open_private) as opened, db.cursor().copy(statement) as copied:
         for block in copied:
             opened.write(block)
@@ -203,6 +214,8 @@ def _fill(db: Connection, folder: Path, manifest: Manifest) -> list[str]:
     _continue_sequences(db)
     if any(table.part == "waylore.indexes.copy" for table in tables):
         db.execute(SQL["drop_search_indexes"])
+    if any("own_vectors" in table.columns for table in tables):
+        db.execute(SQL["share_vectors"])
     names = _list_collections(db, manifest.schemas)
     for table in forced:
         db.execute(_format("force", table=table.identifier))
@@ -242,13 +255,14 @@ def _describe_collections(db: Connection, url: str, role: str, names: Sequence[s
 def _describe(db: Connection, url: str, name: str, *, path: str, role: str) -> SavedCollection:
     key = compute_key(name)
     db.execute(STORE["settings"], {"path": path, "role": role, "collection": str(key), "milliseconds": None})
-    checked = compare_digests(_export(db, key), partial(_read_digests, db, key))
-    return summarise(read_collection(db, key, name).statistics, checked, format_address(url))
+    known = read_collection(db, key, name)
+    checked = compare_digests(_export(db, key, known.own_vectors), partial(_read_digests, db, key))
+    return summarise(known.statistics, checked, format_address(url))
 
 
-def _export(db: Connection, key: int) -> Iterator[IndexedDocument]:
+def _export(db: Connection, key: int, own_vectors: str) -> Iterator[IndexedDocument]:
     after = LOWEST_ID
-    while page := drive(read_export_page(key, after), partial(fetch_statements, db)):
+    while page := drive(read_export_page(key, own_vectors, after), partial(fetch_statements, db)):
         yield from page
         after = page[-1].document.id
 

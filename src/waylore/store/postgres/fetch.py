@@ -288,7 +288,7 @@ def entities(scope: PostgresScope, ids: Sequence[str], *, vectors: bool = False)
     """Return entities by id, each from the descriptions that the caller may see."""
     described, blobs = yield [
         make_statement_by_ids("profiles", ids, **scope.bindings, cap=MAX_DESCRIPTIONS),
-        make_statement_by_ids("entity_vectors", ids if vectors else (), collection=scope.collection.key),
+        make_statement_by_ids("entity_vectors", ids if vectors else (), **scope.bindings),
     ]
     return build_entities(described, blobs)
 
@@ -321,24 +321,24 @@ def facts(
 def get_indexed_documents(scope: PostgresScope, ids: Sequence[str]) -> Steps[Mapping[str, IndexedDocument]]:
     """Return documents with all their parts by id."""
     found = yield from read_rows("documents", ids, **scope.bindings)
-    documents = yield from _read_parts(scope.collection.key, found)
+    documents = yield from _read_parts(scope.collection.key, scope.collection.own_vectors, found)
     return {d.document.id: d for d in documents}
 
 
-def read_export_page(collection: int, after: str) -> Steps[list[IndexedDocument]]:
+def read_export_page(collection: int, own_vectors: str, after: str) -> Steps[list[IndexedDocument]]:
     """Return the next documents of an export, with all their parts."""
     [found] = yield [
         make_statement("export_documents", collection=collection, after=after, limit=EXPORT_PAGE_DOCUMENTS)
     ]
-    return (yield from _read_parts(collection, found))
+    return (yield from _read_parts(collection, own_vectors, found))
 
 
-def _read_parts(collection: int, found: Sequence[Any]) -> Steps[list[IndexedDocument]]:
+def _read_parts(collection: int, own_vectors: str, found: Sequence[Any]) -> Steps[list[IndexedDocument]]:
     documents = [columns.to_document(row) for row in found]
     queries = ("export_passages", "export_profiles", "export_packs")
     ids = [d.id for d in documents]
     of_passages, of_entities, packed = yield [
-        make_statement_by_ids(query, ids, collection=collection) for query in queries
+        make_statement_by_ids(query, ids, collection=collection, own_vectors=own_vectors) for query in queries
     ]
     passages = group_pairs((p.document_id, p) for p in columns.to_passages(of_passages))
     document_of = {p.id: document for document, those in passages.items() for p in those}

@@ -17,7 +17,7 @@ from waylore.store import bm25
 from waylore.store import rows as columns
 from waylore.store.checks import check_vector
 from waylore.store.packing import pack_parts, split_by_passage
-from waylore.store.postgres.connections import Connection
+from waylore.store.postgres.connections import Connection, run_by_column
 from waylore.store.postgres.index import index_packs, insert_assertions, insert_mentions, insert_packs
 from waylore.store.postgres.name_keys import add_keys
 from waylore.store.postgres.scope import (
@@ -30,6 +30,7 @@ from waylore.store.postgres.scope import (
     run_by_ids,
     run_many,
 )
+from waylore.store.postgres.steps import name_vector_tables
 from waylore.store.rows import Change, StoredDocument
 from waylore.store.vectors import Codes, format_bits, quantise
 from waylore.text import terms
@@ -126,7 +127,7 @@ def _insert_passages(
     next_term = _insert_words(db, into, numbers, passages, change)
     encoded = make_passage_vectors(_quantise(into, [q.vector for _, q in heard]))
     vectors = [(q.id, *vector, q.document_id, p.access) for (p, q), vector in zip(heard, encoded, strict=False)]
-    run_many(db, "insert_passage_vector", into.key, vectors)
+    insert_vectors(db, "insert_passage_vector", into, vectors)
     change.touched_passages.update((q.id, p.access) for p, q in passages)
     return replace(into, next_passage=into.next_passage + len(passages), next_term=next_term)
 
@@ -200,6 +201,11 @@ def _quantise(into: PostgresCollection, vectors: Sequence[Vector | None]) -> Cod
     return quantise(np.stack(present)) if present else np.empty((0, 0), np.int8)
 
 
+def insert_vectors(db: Connection, query: str, into: PostgresCollection, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert vectors of passages or entities into the tables that have those of the collection."""
+    run_by_column(db, name_vector_tables(query, into.own_vectors), into.key, rows)
+
+
 def make_passage_vectors(codes: Iterable[Codes]) -> list[tuple[HalfVector, int]]:
     """Return codes as whole numbers in half precision, which pgvector searches, with their dimensions."""
     return [(HalfVector(code.astype(np.float16)), len(code)) for code in codes]
@@ -222,7 +228,7 @@ def _insert_entities(
     run_many(db, "insert_entity", into.key, [(e.id, e.sense) for e in fresh])
     encoded = make_entity_vectors(_quantise(into, [e.vector for e in fresh]))
     vectors = [(e.id, *vector) for e, vector in zip(fresh, encoded, strict=False)]
-    run_many(db, "insert_entity_vector", into.key, vectors)
+    insert_vectors(db, "insert_entity_vector", into, vectors)
     change.entities += len(fresh)
 
 

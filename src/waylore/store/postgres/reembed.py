@@ -11,8 +11,8 @@ from waylore.errors import DimensionMismatch
 from waylore.store import packing, vectors
 from waylore.store import rows as columns
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.insert import make_entity_vectors, make_passage_vectors
-from waylore.store.postgres.scope import run, run_many
+from waylore.store.postgres.insert import insert_vectors, make_entity_vectors, make_passage_vectors
+from waylore.store.postgres.scope import PostgresCollection, run, run_many
 from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.postgres.write import set_model
 from waylore.store.sql import load_queries
@@ -44,8 +44,9 @@ def stage_vectors(db: Connection, collection: int, items: Sequence[Embeddable], 
         db.execute(SQL["stage"], (collection, model, *arrays))
 
 
-def activate_model(db: Connection, collection: int, model: str) -> bool:
+def activate_model(db: Connection, of: PostgresCollection, model: str) -> bool:
     """Replace the vectors with the staged ones, and return False if some are missing."""
+    collection = of.key
     if list_unembedded(db, collection, model, limit=1):
         return False
     bound = {"collection": collection, "model": model}
@@ -53,7 +54,7 @@ def activate_model(db: Connection, collection: int, model: str) -> bool:
     if not dimensions:  # an empty collection takes the model of its first write
         return True
     for kind in ("passage", "entity"):
-        _adopt_vectors(db, kind, bound, dimensions[0][0])
+        _adopt_vectors(db, of, kind, bound, dimensions[0][0])
     _adopt_facts(db, collection, model, dimensions[0][0])
     set_model(db, collection, model, dimensions[0][0])
     run(db, "drop_staged", collection=collection)
@@ -77,7 +78,7 @@ def _list_unembedded_facts(rows: Sequence[Any]) -> tuple[Embeddable, ...]:
     return tuple(replace(fact, vector=None) for fact, of, place in found if place not in (rows[of][6] or ()))
 
 
-def _adopt_vectors(db: Connection, kind: str, bound: dict[str, Any], dimension: int) -> None:
+def _adopt_vectors(db: Connection, of: PostgresCollection, kind: str, bound: dict[str, Any], dimension: int) -> None:
     """Replace the vectors of passages or entities by the staged ones."""
     bound = {**bound, "kind": kind, "after": LOWEST_ID, "limit": VECTORS_AT_ONCE}
     while rows := run(db, "staged_vectors", **bound).fetchall():
@@ -85,7 +86,7 @@ def _adopt_vectors(db: Connection, kind: str, bound: dict[str, Any], dimension: 
         encoded = make_passage_vectors(codes) if kind == "passage" else make_entity_vectors(codes)
         owners = [(document.hex(), access) if document else () for _, document, access, _ in rows]
         replaced = [(row[0].hex(), *vector, *owner) for row, vector, owner in zip(rows, encoded, owners, strict=True)]
-        run_many(db, f"insert_{kind}_vector", bound["collection"], replaced)
+        insert_vectors(db, f"insert_{kind}_vector", of, replaced)
         bound["after"] = rows[-1][0].hex()
 
 

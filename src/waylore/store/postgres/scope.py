@@ -15,7 +15,7 @@ from waylore.store import rows as columns
 from waylore.store.bm25 import Corpus
 from waylore.store.postgres.connections import Connection, run_by_column
 from waylore.store.postgres.server import fetch_statements
-from waylore.store.postgres.steps import Steps, make_statement, make_statement_by_ids
+from waylore.store.postgres.steps import Steps, find_text, make_statement, make_statement_by_ids
 from waylore.store.qdrant.queries import IndexPlace
 from waylore.store.sql import load_queries
 from waylore.types.identity import identity
@@ -35,6 +35,11 @@ def compute_key(collection: str) -> int:
     return int.from_bytes(bytes.fromhex(identity("collection", collection))[:8], "big", signed=True)
 
 
+def make_table_ending(key: int) -> str:
+    """Return the ending of the names of a collection's own tables: its key in hexadecimal digits."""
+    return f"{key & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
 @dataclass(frozen=True, slots=True)
 class PostgresCollection:
     """A row of the table `collections`."""
@@ -47,6 +52,7 @@ class PostgresCollection:
     next_term: int
     next_access: int
     index: IndexPlace | None = None
+    own_vectors: str = ""  # the ending of the names of its own tables of vectors, if it has some
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,7 @@ class PostgresScope(columns.VisibleScope):
         of_keys = [number for number, tags in enumerate(self.tags) for _ in tags]
         return {
             "collection": self.collection.key,
+            "own_vectors": self.collection.own_vectors,
             "accesses": self.accesses,
             "is_limited": self.is_limited,
             "keys": len(self.tags),
@@ -106,8 +113,9 @@ def _parse_collection(key: int, name: str, rows: Sequence[Any]) -> PostgresColle
     documents, passages, entities, facts, mentions, weights, *row, tenant, url, shards, replicas, is_built = row
     statistics = Statistics(documents, passages, entities, facts, mentions, model, dimension, version, weights)
     index = IndexPlace(bytes(tenant), url, dimension or 0, shards, replicas, is_built) if url else None
-    length, next_passage, next_term, next_access = row
-    return PostgresCollection(key, mark, statistics, length, next_passage, next_term, next_access, index)
+    length, next_passage, next_term, next_access, has_own = row
+    own = make_table_ending(key) if has_own else ""
+    return PostgresCollection(key, mark, statistics, length, next_passage, next_term, next_access, index, own)
 
 
 def read_scope(key: int, name: str, where: Filter, *, has_textsearch: bool) -> Steps[PostgresScope]:
@@ -173,7 +181,7 @@ def match_any(words: Iterable[str]) -> str:
 def run(db: Connection, query: str, **bound: Any) -> Any:
     """Run a query. In a pipeline its rows are fetched with those of all queries before it."""
     check_deadline()
-    return db.execute(SQL[query], bound, binary=True)
+    return db.execute(find_text(query, bound), bound, binary=True)
 
 
 def run_by_ids(db: Connection, query: str, ids: Iterable[str], **bound: Any) -> list[Any]:

@@ -24,13 +24,13 @@ from waylore.store.postgres.candidates.find import find_by_terms, find_near_enti
 from waylore.store.postgres.fetch import group_by_entity
 from waylore.store.postgres.scope import PostgresScope
 from waylore.store.postgres.steps import (
-    SQL,
     SqlStatement,
     Steps,
     Wanted,
     filter_ids,
     make_statement,
     make_statement_by_ids,
+    name_vector_tables,
     read_rows,
     to_array,
 )
@@ -233,7 +233,9 @@ def _search_index(query: str, bound: dict[str, Any], dimension: int) -> Steps[li
     """Search an index of vectors; return None if too few of its candidates pass the filter."""
     wide = str(min(max(bound["cap"], MIN_SEARCH_WIDTH), MAX_SEARCH_WIDTH))
     settings = make_statement("search_settings", wanted=wide, most=str(MAX_SCANNED_ENTRIES))
-    found = yield from _run_with_settings(settings, SqlStatement(_format_query(query, dimension), bound))
+    found = yield from _run_with_settings(
+        settings, SqlStatement(_format_query(query, dimension, bound["own_vectors"]), bound)
+    )
     return found if len(found) == bound["cap"] else None
 
 
@@ -248,10 +250,10 @@ def _run_with_settings(settings: SqlStatement, wanted: Wanted) -> Steps[list[Any
     return found
 
 
-@lru_cache(maxsize=64)
-def _format_query(query: str, dimension: int) -> sql.Composed:
+@lru_cache(maxsize=1_024)
+def _format_query(query: str, dimension: int, own_vectors: str) -> sql.Composed:
     """Return a query for vectors of one dimension, which is part of their type."""
-    return sql.SQL(SQL[query]).format(dimension=sql.Literal(dimension))
+    return sql.SQL(name_vector_tables(query, own_vectors)).format(dimension=sql.Literal(dimension))
 
 
 def _rank_by_cosine(found: Sequence[Any], vector: Vector, top_k: int) -> Ranking:

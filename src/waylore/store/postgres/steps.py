@@ -7,6 +7,7 @@ Several verbs can run together, and the statements that they yield at the same t
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 from psycopg.sql import Composed
@@ -17,6 +18,8 @@ from waylore.store.sql import load_queries
 SQL = load_queries("waylore.store.postgres")
 LOWEST_ID = "0" * 32  # sorts before every other id
 _IDENTITY = re.compile("[0-9a-f]{32}")
+_VECTOR_TABLE = re.compile(r"\b(FROM|INTO) (passage_vectors|entity_vectors)\b")
+_WITH_VECTORS = frozenset(name for name, text in SQL.items() if _VECTOR_TABLE.search(text))
 T = TypeVar("T")
 
 
@@ -36,7 +39,25 @@ Steps: TypeAlias = Generator[Sequence[Asked], Sequence[list[Any]], T]
 
 def make_statement(query: str, **bound: Any) -> SqlStatement:
     """Make a statement from the name of a query."""
-    return SqlStatement(SQL[query], bound)
+    return SqlStatement(find_text(query, bound), bound)
+
+
+def find_text(query: str, bound: Mapping[str, Any]) -> str:
+    """Return the text of a query. Its parameter `own_vectors`, if given, says which tables of vectors it reads."""
+    own = bound.get("own_vectors")
+    return SQL[query] if own is None or query not in _WITH_VECTORS else name_vector_tables(query, own)
+
+
+@lru_cache(maxsize=4_096)
+def name_vector_tables(query: str, own: str) -> str:
+    """Return a query that names only those tables of vectors that have the rows of its collection.
+
+    They are the collection's own tables, whose names end with `own`, or if it is empty the shared ones. Without this
+    the server would plan the query for the tables of all collections, because those inherit from the shared ones.
+    """
+    if own:
+        return _VECTOR_TABLE.sub(rf"\1 \2_{own}", SQL[query])
+    return _VECTOR_TABLE.sub(lambda found: found[0].replace("FROM", "FROM ONLY"), SQL[query])
 
 
 def filter_ids(ids: Iterable[str]) -> list[str]:

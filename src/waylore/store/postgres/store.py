@@ -156,7 +156,7 @@ class PostgresStore:
 
     def find_remains(self, receipt: Receipt) -> tuple[str, ...]:
         """Return one line for each trace of the receipt's items. Reads the whole collection, and asks its index."""
-        stored = self._read_snapshot(lambda db: verifying.find_remains(db, self._key, receipt))
+        stored = self._read_snapshot(lambda db: verifying.find_remains(db, self._collection(db), receipt))
         return *stored, *self._feeder.find_remains(receipt)
 
     def compact(self) -> None:
@@ -471,8 +471,9 @@ class PostgresStore:
             # It has its own connection and snapshot, for as long as the caller iterates.
             with watch_connection(db):
                 self._server.begin(db, "begin_reading", self._key)
+                own = self._collection(db).own_vectors
             after = LOWEST_ID
-            while page := drive(reading.read_export_page(self._key, after), partial(server.fetch_watched, db)):
+            while page := drive(reading.read_export_page(self._key, own, after), partial(server.fetch_watched, db)):
                 yield from page
                 after = page[-1].document.id
 
@@ -507,7 +508,7 @@ class PostgresStore:
         """Make the staged vectors the collection's own. Return False if some items have no staged vector."""
         author.require_all()
         with self._transaction() as (db, of):
-            is_active = reembedding.activate_model(db, self._key, model)
+            is_active = reembedding.activate_model(db, of, model)
             if is_active:
                 run(db, "restart_index", collection=self._key, lowest=LOWEST_ID)
                 writing.add_entry(db, self._key, "reembed", author, ())
@@ -564,7 +565,7 @@ class PostgresStore:
         if is_small or (self._building and self._building.is_alive()):
             return
         known = self.statistics()
-        wanted = indexing.list_wanted(self._key, known).keys()
+        wanted = indexing.list_wanted(known).keys()
         if not wanted <= self._indexed:
             self._indexed |= wanted
             self._building = indexing.start_building(self._server, self._key, known)

@@ -27,7 +27,7 @@ from waylore.store.packing import split_ids
 from waylore.store.packs import Packs
 from waylore.store.postgres.connections import Connection, connect, translate_errors
 from waylore.store.postgres.index import PACKS_AT_ONCE, index_batch, read_strengths
-from waylore.store.postgres.scope import run, run_by_ids
+from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids
 from waylore.store.postgres.steps import LOWEST_ID
 from waylore.store.rows import group_pairs, list_names
 from waylore.store.sql import load_queries
@@ -63,11 +63,12 @@ class CheckedRelations:
     unknown: tuple[str, ...] = ()  # because amcheck has no function for their kind
 
 
-def find_remains(db: Connection, collection: int, receipt: Receipt) -> tuple[str, ...]:
+def find_remains(db: Connection, of: PostgresCollection, receipt: Receipt) -> tuple[str, ...]:
     """Return one line for each trace; an empty tuple if there is none."""
+    collection = of.key
     return (
         *_find_identities(db, collection, receipt),
-        *_count_orphans(db, collection),
+        *_count_orphans(db, of),
         *_check_packs(db, collection),
         *_check_terms(db, collection),
         *_check_names(db, collection),
@@ -87,8 +88,8 @@ def _find_identities(db: Connection, collection: int, receipt: Receipt) -> Itera
     return list_still_stored(receipt, lambda query, ids: run_by_ids(db, query, ids, collection=collection))
 
 
-def _count_orphans(db: Connection, collection: int) -> Iterator[str]:
-    for count, problem in run(db, "orphans", collection=collection):
+def _count_orphans(db: Connection, of: PostgresCollection) -> Iterator[str]:
+    for count, problem in run(db, "orphans", collection=of.key, own_vectors=of.own_vectors):
         if count:
             yield f"{count} {problem}"
 

@@ -58,7 +58,7 @@ def write(
     change = Change()
     into = _ensure_model(db, into, [c for c, _ in changed], model)
     replaced = [c.document.id for c, _ in changed if c.document.id in known]
-    gone = _delete_documents(db, into.key, replaced, [known[id_][1] for id_ in replaced], change).documents
+    gone = _delete_documents(db, into, replaced, [known[id_][1] for id_ in replaced], change).documents
     changed += [fresh[id_] for id_ in gone if id_ in fresh and id_ not in replaced]  # enrichments
     insert_documents(db, into, changed, change)
     _update_counters(db, into, change)
@@ -83,7 +83,7 @@ def forget(
     own = [row for row in found if digests.get(row[0].hex(), row[1].hex()) == row[1].hex()]
     known = {id_.hex(): access for id_, _, access, _ in own}
     change = Change()
-    receipt = _delete_documents(db, of.key, list(known), list(known.values()), change)
+    receipt = _delete_documents(db, of, list(known), list(known.values()), change)
     if known:
         _update_counters(db, of, change)
         add_entry(db, of.key, verb, author, receipt.documents, before=[labels for *_, labels in own])
@@ -181,21 +181,22 @@ def _ensure_model(
 
 
 def _delete_documents(
-    db: Connection, of: int, documents: Sequence[str], accesses: Sequence[int], change: Change
+    db: Connection, collection: PostgresCollection, documents: Sequence[str], accesses: Sequence[int], change: Change
 ) -> Receipt:
     """Remove documents, given with their permissions, with their enrichments and all that no other supports."""
     if not documents:
         return Receipt()
+    of = collection.key
     added = run(db, "enrichments", collection=of, addresses=list(map(make_enrichment_uri, documents))).fetchall()
     known = dict(zip(documents, accesses, strict=True)) | {id_.hex(): access for id_, access in added}
     documents, accesses = list(known), list(known.values())
     gone = run_by_ids(db, "delete_passages", documents, collection=of)
     passages = [id_.hex() for id_, *_ in gone]
     facts = _remove_packs(db, of, {id_.hex(): access for id_, _, access, *_ in gone}, change)
-    entities = _remove_entities(db, of, documents, change)
+    entities = _remove_entities(db, collection, documents, change)
     _remove_words(db, of, {number: access for _, number, access, *_ in gone}, change)
-    for query in ("delete_passage_vectors", "delete_usage"):
-        run_without_rows(db, query, of, passages)
+    run_without_rows(db, "delete_passage_vectors", of, passages, own_vectors=collection.own_vectors)
+    run_without_rows(db, "delete_usage", of, passages)
     run_without_rows(db, "unstage", of, passages, kind="passage")
     change.touched_passages.update((id_.hex(), access) for id_, _, access, *_ in gone)
     change.passages.subtract(access for _, _, access, _, is_silent in gone if not is_silent)
@@ -225,7 +226,10 @@ def _remove_packs(db: Connection, of: int, accesses: Mapping[str, int], change: 
     return tuple(facts)
 
 
-def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: Change) -> tuple[str, ...]:
+def _remove_entities(
+    db: Connection, collection: PostgresCollection, documents: Sequence[str], change: Change
+) -> tuple[str, ...]:
+    of = collection.key
     profiles = [
         (entity.hex(), access, given_name, json.loads(aliases))
         for entity, access, given_name, aliases in run_by_ids(db, "delete_profiles", documents, collection=of)
@@ -241,7 +245,7 @@ def _remove_entities(db: Connection, of: int, documents: Sequence[str], change: 
     described = [entity for entity, *_ in profiles]
     change.touched_entities.update((entity, access) for entity, access, *_ in profiles)
     gone = [id_.hex() for (id_,) in run_by_ids(db, "delete_unsupported_entities", described, collection=of)]
-    run_without_rows(db, "delete_entity_vectors", of, gone)
+    run_without_rows(db, "delete_entity_vectors", of, gone, own_vectors=collection.own_vectors)
     run_without_rows(db, "unstage", of, gone, kind="entity")
     change.entities -= len(gone)
     return tuple(sorted(gone))

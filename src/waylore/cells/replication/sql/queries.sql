@@ -30,11 +30,13 @@ WHERE r.rolname = current_user
 -- ------------------------------------------------------------------------------------------- tables
 
 -- name: columns
--- The tables that move, with their columns. The audit log stays, because its entries are a chain of their own in each cell. The
+-- The tables that move, with their columns: of tables for the vectors of one collection only its own. The audit log stays, because its entries are a chain of their own in each cell. The
 -- number of a collection in the words of its passages (mark) and the version that readers compare are those of the cell.
 SELECT c.relname::text, array_agg(a.attname::text ORDER BY a.attname)
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' AND c.relname <> 'audit'
+  AND (c.relname !~ '^(passage|entity)_vectors_[0-9a-f]{16}$'
+    OR c.relname = ANY(%(own)s) AND EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid))
   AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   AND NOT (c.relname = 'collections' AND a.attname IN ('mark', 'version'))
 GROUP BY c.relname HAVING bool_or(a.attname = 'collection') ORDER BY c.relname
@@ -43,7 +45,7 @@ GROUP BY c.relname HAVING bool_or(a.attname = 'collection') ORDER BY c.relname
 SELECT pg_advisory_xact_lock(%(collection)s)
 
 -- name: delete_rows
-DELETE FROM waylore.{table} WHERE collection = %(collection)s
+DELETE FROM ONLY waylore.{table} WHERE collection = %(collection)s
 
 -- name: reset_collection
 -- Numbers that must not be used again stay.
@@ -67,7 +69,7 @@ SELECT version FROM waylore.collections WHERE collection = %(collection)s
 UPDATE waylore.collections SET version = version + 1 WHERE collection = %(collection)s
 
 -- name: read_rows
-COPY (SELECT {values} FROM waylore.{table} WHERE collection = {collection}) TO STDOUT (FORMAT binary)
+COPY (SELECT {values} FROM ONLY waylore.{table} WHERE collection = {collection}) TO STDOUT (FORMAT binary)
 
 -- name: write_rows
 COPY waylore.{table} ({columns}) FROM STDIN (FORMAT binary)
@@ -108,7 +110,7 @@ DROP PUBLICATION IF EXISTS {name}
 CREATE PUBLICATION {name} FOR TABLE {tables} WITH (publish = 'insert, update, delete')
 
 -- name: published_table
-waylore.{table} ({columns}) WHERE (collection = {collection})
+ONLY waylore.{table} ({columns}) WHERE (collection = {collection})
 
 -- name: create_temporary_slot
 CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput (SNAPSHOT 'export')

@@ -19,7 +19,8 @@ LOCK TABLE {tables} IN ACCESS SHARE MODE
 
 -- name: tables
 -- The tables with their columns, whether the role reads all of their rows, and whether row-level security also binds their
--- owner. A table that refers to another one comes later.
+-- owner. A table that refers to another one comes later. The vectors of large collections are in tables of their own, which are
+-- not listed: their rows are saved with those of the shared tables.
 SELECT n.nspname, c.relname, array_agg(a.attname::text ORDER BY a.attnum),
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND (NOT row_security_active(c.oid)
     OR current_user = 'waylore_backup' AND EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'backup')),
@@ -27,6 +28,7 @@ SELECT n.nspname, c.relname, array_agg(a.attname::text ORDER BY a.attnum),
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 WHERE n.nspname = ANY(%(schemas)s) AND c.relkind = 'r' AND c.relname <> 'migrations'
+  AND c.relname !~ '^(passage|entity)_vectors_[0-9a-f]{16}$'
 GROUP BY n.oid, c.oid
 ORDER BY EXISTS (SELECT 1 FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f'), 1, 2
 
@@ -36,8 +38,15 @@ SELECT session_user::text
 -- name: collections
 SELECT name FROM waylore.collections ORDER BY name COLLATE "C"
 
+-- name: large_collections
+SELECT collection FROM waylore.collections WHERE own_vectors ORDER BY collection
+
+-- name: rows
+-- Without those of tables that inherit: while one of these is being filled, its rows are in the shared table too.
+SELECT {columns} FROM ONLY {table}
+
 -- name: copy_out
-COPY {table} ({columns}) TO STDOUT (FORMAT binary)
+COPY ({rows}) TO STDOUT (FORMAT binary)
 
 -- name: copy_in
 COPY {table} ({columns}) FROM STDIN (FORMAT binary)
@@ -52,6 +61,10 @@ TRUNCATE {tables}
 -- name: drop_search_indexes
 -- The points on a Qdrant cluster belong to the database that was saved: a copy must not change them.
 TRUNCATE waylore.indexes, waylore.outbox
+
+-- name: share_vectors
+-- All vectors were restored to the shared tables. Large collections get tables of their own when they are opened.
+UPDATE waylore.collections SET own_vectors = false WHERE own_vectors
 
 -- name: lift
 -- COPY does not work with row-level security.

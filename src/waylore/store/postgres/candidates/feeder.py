@@ -71,9 +71,9 @@ class Feeder:
                 return FeedReport()
             rows, sent = outbox.read_next_changes(db, self._key), 0
             if rows:
-                outbox.send_changes(db, of.key, of.index, self._indexes.open(of.index.url), rows)
+                outbox.send_changes(db, of, of.index, self._indexes.open(of.index.url), rows)
             if not of.index.is_built:
-                sent = outbox.build_next(db, of.key, of.index, self._indexes.open(of.index.url))
+                sent = outbox.build_next(db, of, of.index, self._indexes.open(of.index.url))
             now = read_collection(db, self._key, self._name).index
             pending, seconds = outbox.count_pending(db, self._key)
         monitoring.record_lag(self._key, pending, seconds)
@@ -125,7 +125,7 @@ class Feeder:
             of = read_collection(db, self._key, self._name)
             rows = outbox.read_changes(db, self._key, items)
             if of.index and rows:
-                outbox.send_changes(db, of.key, of.index, self._indexes.open(of.index.url), rows)
+                outbox.send_changes(db, of, of.index, self._indexes.open(of.index.url), rows)
 
     def _run(self) -> None:
         pause = FIRST_PAUSE_SECONDS

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waylore.store.postgres.connections import Connection
-from waylore.store.postgres.scope import run, run_by_ids
+from waylore.store.postgres.scope import PostgresCollection, run, run_by_ids
 from waylore.store.qdrant.points import Point, hash_word, shorten
 from waylore.store.qdrant.queries import MANY_ACCESSES, IndexPlace
 from waylore.store.rows import Change
@@ -47,19 +47,21 @@ def read_changes(db: Connection, collection: int, items: Sequence[tuple[int, str
     return found
 
 
-def send_changes(db: Connection, collection: int, place: IndexPlace, index: "QdrantIndex", rows: Sequence[Row]) -> None:
+def send_changes(
+    db: Connection, of: PostgresCollection, place: IndexPlace, index: "QdrantIndex", rows: Sequence[Row]
+) -> None:
     """Send the items of some rows to the index as they are now, and delete the rows."""
     for tenant in _list_ids(rows, TENANT):
         index.remove_tenant(bytes.fromhex(tenant))
-    send_items(db, collection, place, index, passages=_list_ids(rows, PASSAGE), entities=_list_ids(rows, ENTITY))
+    send_items(db, of, place, index, passages=_list_ids(rows, PASSAGE), entities=_list_ids(rows, ENTITY))
     kinds, ids, accesses, versions = map(list, zip(*rows, strict=True))
     ids = [id_.hex() for id_ in ids]
-    run(db, "confirm_changes", collection=collection, kinds=kinds, ids=ids, accesses=accesses, versions=versions)
+    run(db, "confirm_changes", collection=of.key, kinds=kinds, ids=ids, accesses=accesses, versions=versions)
 
 
 def send_items(
     db: Connection,
-    collection: int,
+    of: PostgresCollection,
     place: IndexPlace,
     index: "QdrantIndex",
     *,
@@ -67,7 +69,7 @@ def send_items(
     entities: Sequence[str] = (),
 ) -> None:
     """Put items into the index as they are now; those that are no longer stored are removed from it."""
-    points = [*_read_passages(db, collection, passages), *_read_entities(db, collection, entities)]
+    points = [*_read_passages(db, of, passages), *_read_entities(db, of, entities)]
     gone = {*passages, *entities} - {point.id for point in points}
     if points:
         index.put(place, points)
@@ -75,20 +77,20 @@ def send_items(
         index.remove(place, sorted(gone))
 
 
-def build_next(db: Connection, collection: int, place: IndexPlace, index: "QdrantIndex") -> int:
+def build_next(db: Connection, of: PostgresCollection, place: IndexPlace, index: "QdrantIndex") -> int:
     """Send the next items of an index that is being built, and store how far it is. Return how many were sent."""
-    [(passages_after, entities_after)] = run(db, "build_progress", collection=collection).fetchall()
+    [(passages_after, entities_after)] = run(db, "build_progress", collection=of.key).fetchall()
     sent = 0
     if passages_after is not None:
-        ids = _read_ids(db, "passages_to_index", collection, passages_after)
-        send_items(db, collection, place, index, passages=ids)
+        ids = _read_ids(db, "passages_to_index", of.key, passages_after)
+        send_items(db, of, place, index, passages=ids)
         passages_after, sent = _get_last(ids), len(ids)
     elif entities_after is not None:
-        ids = _read_ids(db, "entities_to_index", collection, entities_after)
-        send_items(db, collection, place, index, entities=ids)
+        ids = _read_ids(db, "entities_to_index", of.key, entities_after)
+        send_items(db, of, place, index, entities=ids)
         entities_after, sent = _get_last(ids), len(ids)
     bound = {"passages_after": _to_text(passages_after), "entities_after": _to_text(entities_after)}
-    run(db, "set_build_progress", collection=collection, **bound)
+    run(db, "set_build_progress", collection=of.key, **bound)
     return sent
 
 
@@ -126,8 +128,9 @@ def _to_text(id_: bytes | None) -> str | None:
     return None if id_ is None else id_.hex()
 
 
-def _read_passages(db: Connection, collection: int, ids: Sequence[str]) -> list[Point]:
-    rows = run(db, "points_of_passages", collection=collection, ids=list(ids)).fetchall() if ids else []
+def _read_passages(db: Connection, of: PostgresCollection, ids: Sequence[str]) -> list[Point]:
+    bound = {"collection": of.key, "own_vectors": of.own_vectors, "ids": list(ids)}
+    rows = run(db, "points_of_passages", **bound).fetchall() if ids else []
     made = (
         Point(
             id=id_.hex(),
@@ -145,9 +148,9 @@ def _read_passages(db: Connection, collection: int, ids: Sequence[str]) -> list[
     return [point for point in made if point.codes or point.terms]  # a silent passage has neither
 
 
-def _read_entities(db: Connection, collection: int, ids: Sequence[str]) -> list[Point]:
-    bound = {"ids": list(ids), "most": MAX_ACCESSES + 1}
-    rows = run(db, "points_of_entities", collection=collection, **bound).fetchall() if ids else []
+def _read_entities(db: Connection, of: PostgresCollection, ids: Sequence[str]) -> list[Point]:
+    bound = {"collection": of.key, "own_vectors": of.own_vectors, "ids": list(ids), "most": MAX_ACCESSES + 1}
+    rows = run(db, "points_of_entities", **bound).fetchall() if ids else []
     return [
         Point(id=id_.hex(), accesses=_shorten_list(accesses), codes=codes, is_name=True)
         for id_, codes, accesses in rows

@@ -117,7 +117,7 @@ INSERT INTO collections (collection, name) VALUES (%(collection)s, %(name)s) ON 
 
 -- name: collection
 SELECT c.name, c.mark, c.version, c.model, c.dimension, c.documents, c.passages, c.entities, c.facts, c.mentions, c.weights,
-  c.length, c.next_passage, c.next_term, c.next_access, i.tenant, i.url, i.shards, i.replicas,
+  c.length, c.next_passage, c.next_term, c.next_access, c.own_vectors, i.tenant, i.url, i.shards, i.replicas,
   i.passages_after IS NULL AND i.entities_after IS NULL
 FROM collections c LEFT JOIN indexes i ON i.collection = %(collection)s WHERE c.collection = %(collection)s
 
@@ -508,12 +508,12 @@ WHERE c.relnamespace = 'waylore'::regnamespace AND c.relname LIKE %(names)s AND 
   AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index b WHERE b.index_relid = c.oid)
 
 -- name: index_passage_vectors
-CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.passage_vectors
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.{table}
 USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WITH (m = {links}, ef_construction = {tried})
 WHERE collection = {collection} AND dimension = {dimension}
 
 -- name: index_entity_vectors
-CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.entity_vectors
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON waylore.{table}
 USING hnsw ((bits::bit({dimension})) bit_hamming_ops) WITH (m = {links}, ef_construction = {tried})
 WHERE collection = {collection} AND dimension = {dimension}
 
@@ -523,6 +523,77 @@ DROP INDEX CONCURRENTLY IF EXISTS waylore.{name}
 -- name: try_building
 -- One process at a time builds the indexes of a collection. The lock lasts as long as its connection.
 SELECT pg_try_advisory_lock(2003789429, %(number)s)
+
+-- name: building_settings
+-- Row-level security shows this collection, and limits of the operator must not end the work on a large one.
+SELECT set_config('waylore.collection', %(collection)s, false),
+  (SELECT count(set_config(name, '0', false)) FROM pg_settings WHERE name IN
+    ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'))
+
+-- name: vector_tables
+-- Whether a collection has tables of its own, and whether its vectors must stay where they are: the link of a move between two
+-- servers names its tables, and what feeds an index on a Qdrant cluster may be reading them.
+SELECT c.own_vectors, EXISTS (SELECT 1 FROM indexes i WHERE i.collection = %(collection)s)
+  OR EXISTS (SELECT 1 FROM pg_publication WHERE pubname LIKE %(links)s)
+  OR EXISTS (SELECT 1 FROM pg_subscription WHERE subname LIKE %(links)s
+    AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))
+FROM collections c WHERE c.collection = %(collection)s
+
+-- name: create_own_passage_vectors
+-- The table is not visible to any search until it inherits and the row of its collection says that it is used.
+CREATE TABLE waylore.{own} (LIKE waylore.passage_vectors INCLUDING STORAGE, PRIMARY KEY (collection, id),
+  CHECK (collection = {collection})) WITH (toast_tuple_target = 8160);
+CREATE INDEX ON waylore.{own} (collection, document);
+CREATE INDEX ON waylore.{own} (collection, access)
+
+-- name: create_own_entity_vectors
+CREATE TABLE waylore.{own} (LIKE waylore.entity_vectors INCLUDING STORAGE, PRIMARY KEY (collection, id),
+  CHECK (collection = {collection})) WITH (toast_tuple_target = 8160)
+
+-- name: protect_own_vectors
+-- Give a collection's own table the row-level security, the rights and the owner of the shared one.
+DO $$
+DECLARE
+  p record;
+  shared regclass := 'waylore.{shared}';
+BEGIN
+  ALTER TABLE waylore.{own} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+  FOR p IN SELECT y.*, (SELECT string_agg(CASE r WHEN 'public' THEN r::text ELSE quote_ident(r) END, ', ') FROM unnest(y.roles) r) AS takers
+    FROM pg_policies y WHERE y.schemaname = 'waylore' AND y.tablename = '{shared}'
+  LOOP
+    EXECUTE format('CREATE POLICY %I ON waylore.{own} FOR %s TO %s USING (%s)', p.policyname, p.cmd, p.takers, p.qual)
+      || coalesce(' WITH CHECK (' || p.with_check || ')', '');
+  END LOOP;
+  FOR p IN SELECT r.rolname, string_agg(g.privilege_type, ', ') AS rights
+    FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) g JOIN pg_roles r ON r.oid = g.grantee
+    WHERE c.oid = shared AND g.grantee <> c.relowner GROUP BY r.rolname
+  LOOP
+    EXECUTE format('GRANT %s ON waylore.{own} TO %I', p.rights, p.rolname);
+  END LOOP;
+  EXECUTE format('ALTER TABLE waylore.{own} OWNER TO %I', (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = shared));
+END
+$$
+
+-- name: drop_own_vectors
+DROP TABLE IF EXISTS waylore.{own}
+
+-- name: fill_own_vectors
+INSERT INTO waylore.{own} SELECT * FROM ONLY waylore.{shared} WHERE collection = {collection} ON CONFLICT (collection, id) DO NOTHING
+
+-- name: inherit_vectors
+ALTER TABLE waylore.{own} INHERIT waylore.{shared}
+
+-- name: drop_changed_vectors
+-- Rows that were changed or deleted since the table was filled.
+DELETE FROM waylore.{own} o WHERE NOT EXISTS (
+  SELECT 1 FROM ONLY waylore.{shared} s WHERE s.collection = {collection} AND s.id = o.id AND ROW(s.*) = ROW(o.*))
+
+-- name: empty_shared_vectors
+DELETE FROM ONLY waylore.{shared} WHERE collection = {collection}
+
+-- name: use_own_vectors
+-- Readers look for the new tables when they see the new version.
+UPDATE collections SET own_vectors = true, version = version + 1 WHERE collection = %(collection)s
 
 -- -------------------------------------------------------------------------------------------------- words
 
@@ -1192,9 +1263,10 @@ DELETE FROM indexes WHERE collection = %(collection)s
 -- ------------------------------------------------------------------------------ traces of forgotten items
 
 -- name: tables
--- The tables of Waylore, and whether the role owns each.
+-- The tables of Waylore, and whether the role owns each. Since PostgreSQL 18 VACUUM includes those that inherit from a table.
 SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c
-WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' ORDER BY c.relname
+WHERE c.relnamespace = 'waylore'::regnamespace AND c.relkind = 'r' AND (current_setting('server_version_num')::int4 < 180000
+  OR NOT EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid)) ORDER BY c.relname
 
 -- name: vacuum
 VACUUM (FULL, ANALYZE) waylore.{table}

@@ -22,7 +22,8 @@ CREATE TABLE collections (
   next_access int4 NOT NULL DEFAULT 1,   -- never reused: an old permission must not become a new one
   -- the key of the marks around recalled texts; never exported
   secret bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
-  weights text NOT NULL DEFAULT ''  -- of the graph search, fitted by `waylore tune`, as JSON; empty for the shipped ones
+  weights text NOT NULL DEFAULT '',  -- of the graph search, fitted by `waylore tune`, as JSON; empty for the shipped ones
+  own_vectors bool NOT NULL DEFAULT false  -- whether its vectors are in tables of its own
 ) WITH (fillfactor = 70);
 
 -- Each set of labels with each user that a document has, so that a permission is one integer in every index. What a caller
@@ -98,7 +99,8 @@ CREATE INDEX passages_by_time ON passages (collection, at) WHERE at IS NOT NULL;
 CREATE INDEX passages_of_session ON passages (collection, session, position, id) WHERE session IS NOT NULL;
 
 -- Vectors of eight bits per dimension, as whole numbers in half precision, in the row itself up to 4,000 dimensions. Small collections are scanned. A large one gets
--- its own index (create_index), so that neither another tenant nor another dimension affects its searches.
+-- tables of its own that inherit from these two, and an index there, so that no other tenant affects its searches, nor it theirs:
+-- the server opens every index of a table when it plans a statement (vector_indexes.py).
 CREATE TABLE passage_vectors (
   collection int8 NOT NULL,
   id uuid NOT NULL,

@@ -118,6 +118,13 @@ def test_word_search_uses_index(store: PostgresStore) -> None:
     assert "passage_terms_by_words" in str(plan)
 
 
+def test_vector_search_learns_of_first_write(store: PostgresStore) -> None:
+    with closing(PostgresStore(get_server_url(), store._name)) as other:
+        assert [each.dense(question("king"), top_k=9) for each in (store, other)] == [(), ()]
+        store.write(WORLD, author=OWNER, model=MODEL)
+        assert [len(each.dense(question("king"), top_k=9)) for each in (store, other)] == [3, 3]
+
+
 # -- large collections ---------------------------------------------------------------------------------
 
 

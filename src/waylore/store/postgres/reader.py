@@ -143,7 +143,8 @@ class Reader:
         scopes = dict(zip(filters, (yield from run_together(made)), strict=True))
         if len(self._scopes) >= MAX_CACHED_SCOPES:
             self._scopes.clear()
-        self._scopes |= scopes
+        # A search by vectors reads nothing of an empty collection, so it would not learn of the first write.
+        self._scopes |= {key: scope for key, scope in scopes.items() if scope.collection.statistics.documents}
         return scopes
 
     def _forget(self, scopes: Mapping[str, PostgresScope]) -> None:

@@ -27,6 +27,14 @@ def normalize_rows(vectors: npt.NDArray[np.floating[Any]]) -> Matrix:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
+def mix_vectors(topics: Matrix, count: int, random: np.random.Generator) -> Matrix:
+    """Make vectors, each between two topics and moved by the difference of two others."""
+    a, b, c, d = (topics[random.integers(0, len(topics), count)] for _ in range(4))
+    pull = random.uniform(0.0, 0.5, (count, 1)).astype(np.float32)
+    push = random.uniform(0.1, 0.3, (count, 1)).astype(np.float32)
+    return normalize_rows((1 - pull) * a + pull * b + push * (c - d))
+
+
 @dataclass
 class Corpus:
     """A source of synthetic documents; the same seed gives the same documents."""
@@ -41,11 +49,8 @@ class Corpus:
         self.fact_vectors = self.make_vectors(1_000)
 
     def make_vectors(self, count: int) -> Matrix:
-        """Make vectors, each between two topics and moved by the difference of two others."""
-        a, b, c, d = (self.topics[self.random.integers(0, len(self.topics), count)] for _ in range(4))
-        pull = self.random.uniform(0.0, 0.5, (count, 1)).astype(np.float32)
-        push = self.random.uniform(0.1, 0.3, (count, 1)).astype(np.float32)
-        return normalize_rows((1 - pull) * a + pull * b + push * (c - d))
+        """Make vectors from the topics."""
+        return mix_vectors(self.topics, count, self.random)
 
     def make_text(self) -> str:
         """Make a text of 20 to 300 words."""

@@ -1,10 +1,11 @@
-"""Write the plots of docs/benchmarks.md and docs/benchmarks/peers.md from the results in benchmarks/plots/results.
+"""Write the plots of docs/benchmarks.md, docs/benchmarks/peers.md and docs/explanation/scale.md from their results.
 
     python -m benchmarks.plots                          write docs/pictures
     python -m benchmarks.plots --check                  write nothing; exit with 1 if a plot is outdated
     python -m benchmarks.plots --take evaluation.json   first take rows of `waylore.evaluation --json`
 
-`python -m benchmarks.peers table DIR --json benchmarks/plots/results/peers.json` writes the results of peers.
+Results are in benchmarks/plots/results. `python -m benchmarks.peers table DIR --json` writes those of peers, and
+`python -m benchmarks.scale --json` those of large stores.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.peers.environments import PEERS as SPECS
 from benchmarks.peers.scores import PeerScores
@@ -19,6 +21,7 @@ from benchmarks.plots.draw import OTHERS, OURS, OURS_PLAIN, Bar, Group, Plot, dr
 from benchmarks.plots.results import (
     CONVERSATIONS,
     LATENCY,
+    SCALE,
     SETS,
     Rows,
     read_peers,
@@ -35,6 +38,7 @@ PEER_SETS = {
     "2wikimultihopqa": "2WikiMultihopQA, 1,500 pages",
     "musique-300": "MuSiQue, 300 pages",
 }
+ENGINES = {"postgres": "PostgreSQL", "cells": "three cells", "qdrant": "PostgreSQL and Qdrant", "sqlite": "SQLite"}
 RECALL = "R@5 in percent, with 95 % intervals"
 DIGITS = re.compile(r"(\d+\.\d)\d+")
 
@@ -50,6 +54,7 @@ def list_plots() -> dict[str, Plot]:
         "latency": plot_latency(read_rows(LATENCY)),
         **{f"peers-{name}": plot_peers(f"R@5 on {title}", peers[name]) for name, title in PEER_SETS.items()},
         "peers-processor": plot_processor(peers["musique-300"]),
+        "scale": plot_scale(read_rows(SCALE)),
     }
 
 
@@ -93,6 +98,23 @@ def plot_processor(rows: Sequence[PeerScores]) -> Plot:
     bars = tuple(Bar(shorten(row.peer), row.index_processor, colour=choose_colour(row)) for row in ordered)
     axis = "seconds, without the embedding model (logarithmic)"
     return Plot("Processor time for indexing 300 pages", axis, (Group("", bars),), "{:.0f}", is_logarithmic=True)
+
+
+def plot_scale(rows: Rows) -> Plot:
+    """Return the processor time of a search by the number of passages."""
+    groups = tuple(
+        Group(f"{ENGINES[engine]}, {search}", tuple(make_cost(row, search) for row in rows if row["engine"] == engine))
+        for engine in dict.fromkeys(row["engine"] for row in rows)
+        for search in ("hybrid", "chain")
+    )
+    return Plot("Cost of a search by number of passages", "ms of processors, client and servers together", groups)
+
+
+def make_cost(row: dict[str, Any], search: str) -> Bar:
+    """Return the processor time of a search in a store as a bar."""
+    spent = row["processor"][search]
+    graph = f", {row['facts']} facts each" if row["facts"] else ", no graph"
+    return Bar(f"{row['passages']:,}{graph}", spent["client"] + spent["server"], colour=COLOURS[search])
 
 
 def shorten(peer: str) -> str:

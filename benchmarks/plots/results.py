@@ -10,8 +10,8 @@ from benchmarks.peers.scores import PeerScores
 from waylore.evaluation.metrics import Interval
 
 FOLDER = Path(__file__).parent / "results"
-SETS, CONVERSATIONS, LATENCY, PEERS = (
-    FOLDER / f"{name}.json" for name in ("sets", "conversations", "latency", "peers")
+SETS, CONVERSATIONS, LATENCY, PEERS, SCALE = (
+    FOLDER / f"{name}.json" for name in ("sets", "conversations", "latency", "peers", "scale")
 )
 KEPT = ("set", "recipe", "questions", "recall", "interval", "all_gold", "reciprocal_rank")
 Rows = list[dict[str, Any]]

@@ -5,145 +5,149 @@ is filled with copies of its rows, for each tenant and within a tenant. Each cop
 (`benchmarks.scale.sample`). The vectors of copies are mixed from a pool of other vectors, because nearly equal
 vectors would make a vector index that no search can leave. Counters and frequencies are correct:
 `store.find_remains` finds nothing. The words and vectors of tenants are interleaved, as if the tenants had
-written in turns. Nothing is measured here.
+written in turns. Copies are written in pieces, a transaction each, and indexes are built at the end, one after another.
+A run that was interrupted continues behind the last of these steps. Nothing is measured here but the time of steps.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable
 from contextlib import closing
-from hashlib import md5
-from typing import Any, TypeAlias
-from uuid import UUID
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 from pgvector.psycopg import register_vector
 
-from benchmarks.corpus import Corpus
+from benchmarks.scale.copies import Connection, copy_rows, number_terms, read_sample, write_piece
 from benchmarks.scale.sample import Sample
 from benchmarks.scale.sql import (
     CREATE_SAMPLE,
-    INSERT_COPIES,
+    CREATE_STEPS,
+    DROP_SAMPLE,
+    INSERT_ACCESSES,
     SELECT_CONSTRAINTS,
     SELECT_INDEXES,
-    SELECT_PACKS,
-    SELECT_WORDS,
     TABLES,
     UPDATE_COUNTERS,
 )
-from waylore.store import rows as columns
-from waylore.store.packing import split_ids
-from waylore.store.packs import ID, Column, Pack, Packs, encode_pack
 from waylore.store.postgres import vector_indexes as indexing
-from waylore.store.postgres.index import index_packs
-from waylore.store.postgres.insert import make_passage_vectors
-from waylore.store.postgres.scope import compute_key, make_access_word, make_term_word
+from waylore.store.postgres.scope import compute_key
 from waylore.store.postgres.search import MAX_EXACT_PASSAGES
-from waylore.store.postgres.steps import to_array
 from waylore.store.postgres.store import PostgresStore
-from waylore.store.vectors import quantise, to_units
 from waylore.types.author import OWNER
-from waylore.types.identity import identity
 from waylore.types.results import Statistics
 
-COUNT_BITS = 6  # for the count of a term in a passage, as `waylore.store.bm25` packs it
 BATCH_PAGES = 250
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
-Numbers: TypeAlias = npt.NDArray[np.int64]
-ReportProgress: TypeAlias = Callable[[str], None]
+PIECE_PASSAGES = 50_000  # of a transaction, at least one copy
+WRITE, COPY, INDEX, VECTORS = "write", "copy", "index", "vectors"  # first words of the names of steps
 
 
-def name_tenant(number: int) -> str:
-    """Return the collection name of a tenant."""
-    return f"tenant-{number}"
+@dataclass(frozen=True)
+class Progress:
+    """What watches a build: `report` gets the name of each step, `count_seconds` returns processor seconds so far."""
+
+    report: Callable[[str], None] = lambda _: None
+    count_seconds: Callable[[], float] = time.process_time
 
 
-def build_database(url: str, sample: Sample, report: ReportProgress) -> None:
-    """Fill an empty database with all copies of a sample and index it; `url` must be that of a superuser."""
-    with closing(PostgresStore(url, name_tenant(0))) as store:
-        for start in range(0, len(sample.pages), BATCH_PAGES):
-            store.write(sample.pages[start : start + BATCH_PAGES], author=OWNER, model=sample.model)
+SILENT = Progress()
+
+
+def build_database(url: str, sample: Sample, progress: Progress = SILENT, *, with_vector_indexes: bool = True) -> None:
+    """Fill an empty database with all copies of a sample and index it; `url` must be that of a superuser.
+
+    If a run was interrupted, call it again with the same sample.
+    """
     db: Connection
     with psycopg.connect(url, autocommit=True) as db:
-        register_vector(db)
+        db.execute(CREATE_STEPS)
+        run = partial(run_step, db, progress)
+        if is_done(db, "clean"):
+            return
+        run(f"{WRITE} the sample", partial(_write_sample, url, sample), len(sample.pages))
         db.execute("SET search_path = waylore, public; SET jit = off; SET max_parallel_workers_per_gather = 0")
-        with db.transaction():
-            fill_tables(db, sample, report)
-        db.execute("DROP SCHEMA sample CASCADE")
-        db.execute("VACUUM ANALYZE")
-        if (largest := sample.copies * len(sample.pages)) > MAX_EXACT_PASSAGES:
-            report("a vector index for each tenant")
-            known = Statistics(0, largest, 0, 0, 0, sample.model, _get_dimension(sample), 0)
-            for number in range(sample.tenants):
-                indexing.build_indexes(db, compute_key(name_tenant(number)), known)
+        register_vector(db)
+        run("prepare", partial(_prepare, db, sample))
+        last = copy_pieces(db, sample, progress)
+        run("count", partial(db.execute, UPDATE_COUNTERS, {"copies": sample.copies, "next_term": last + 1}))
+        for (statement,) in db.execute("SELECT statement FROM sample.indexes ORDER BY number").fetchall():
+            run(f"{INDEX} {statement}", partial(db.execute, statement))
+        run(f"{INDEX} vacuum", partial(db.execute, "VACUUM ANALYZE"))
+        if with_vector_indexes:
+            run(VECTORS, partial(build_vector_indexes, db, sample), sample.passages)
+        run("clean", partial(db.execute, DROP_SAMPLE))
+    with psycopg.connect(url, autocommit=True) as db:
         db.execute("CHECKPOINT")
 
 
-def fill_tables(db: Connection, sample: Sample, report: ReportProgress) -> None:
-    """Copy the sample aside and refill every table without indexes; a truncated table writes no log."""
+def is_done(db: Connection, name: str) -> bool:
+    """Return whether a step is done."""
+    return db.execute("SELECT 1 FROM sample.steps WHERE step = %s", [name]).fetchone() is not None
+
+
+def run_step(db: Connection, progress: Progress, name: str, work: Callable[[], object], passages: int = 0) -> None:
+    """Do a step and record it with its time, unless it is done. Both are one transaction, if PostgreSQL allows it."""
+    if is_done(db, name):
+        return
+    progress.report(name)
+    started, used = time.perf_counter(), progress.count_seconds()
+
+    def finish() -> None:
+        work()
+        spent = (time.perf_counter() - started, progress.count_seconds() - used)
+        db.execute("INSERT INTO sample.steps VALUES (%s, %s, %s, %s)", [name, *spent, passages])
+
+    if name in (VECTORS, f"{INDEX} vacuum") or name.startswith(WRITE):  # these do no harm if they run again
+        finish()
+    else:
+        with db.transaction():
+            finish()
+
+
+def read_steps(url: str) -> dict[str, tuple[float, float, int]]:
+    """Return the seconds, processor seconds and passages of all steps, by the first word of their names."""
+    query = """SELECT split_part(step, ' ', 1), sum(seconds), sum(processor), sum(passages)::int8
+        FROM sample.steps GROUP BY 1"""
+    with psycopg.connect(url) as db:
+        return {kind: (seconds, processor, passages) for kind, seconds, processor, passages in db.execute(query)}
+
+
+def copy_pieces(db: Connection, sample: Sample, progress: Progress) -> int:
+    """Write all copies that are not written, piece by piece, and return the highest number of a term."""
+    rows = read_sample(db, sample)
+    numbered = number_terms(rows)
+    per_piece = max(PIECE_PASSAGES // (len(sample.pages) * sample.tenants), 1)
+    last = 0
+    for start in range(0, sample.copies, per_piece):
+        copies = sample.numbers[start : start + per_piece]
+        terms = [next(numbered) for _ in copies]
+        last = terms[-1][1]
+        work = partial(write_piece, db, rows, dict(zip(copies, (numbers for numbers, _ in terms), strict=True)))
+        passages = len(copies) * len(sample.pages) * sample.tenants
+        run_step(db, progress, f"{COPY} {copies[0]} to {copies[-1]}", work, passages)
+    return last
+
+
+def _write_sample(url: str, sample: Sample) -> None:
+    with closing(PostgresStore(url, sample.collections[0])) as store:
+        for start in range(0, len(sample.pages), BATCH_PAGES):
+            store.write(sample.pages[start : start + BATCH_PAGES], author=OWNER, model=sample.model)
+
+
+def _prepare(db: Connection, sample: Sample) -> None:
+    """Copy the sample aside, empty all tables, and drop the indexes."""
     for statement in CREATE_SAMPLE:
         db.execute(statement)
-    tenants = _add_tenants(db, sample)
-    _add_grains(db, sample)
-    numbers = _add_hashes(db, sample)
-    indexes = _drop_indexes(db)
-    db.execute("ANALYZE")
-    bound = {"copies": sample.copies, "size": len(sample.pages), "first": compute_key(name_tenant(0))}
-    for table in TABLES:
-        report(table)
-        db.execute(f"TRUNCATE {table}")
-        if table in INSERT_COPIES:
-            db.execute(INSERT_COPIES[table], bound)
-    report("words and vectors")
-    _copy_words(db, tenants, numbers)
-    _copy_vectors(db, tenants, sample)
-    report("packs")
-    _copy_packs(db, tenants, sample)
-    db.execute(UPDATE_COUNTERS, bound)
-    for statement in indexes:
-        report(statement.split(" USING ")[0])
-        db.execute(statement)
-
-
-def _get_dimension(sample: Sample) -> int:
-    vector = sample.pages[0].passages[0].vector
-    return 0 if vector is None else len(vector)
-
-
-def _add_tenants(db: Connection, sample: Sample) -> list[tuple[int, int]]:
-    """Add the tenants; return their keys and marks, ordered by mark."""
     with db.cursor().copy("COPY collections (collection, name) FROM STDIN") as rows:
-        for number in range(1, sample.tenants):
-            rows.write_row((compute_key(name_tenant(number)), name_tenant(number)))
+        for name in sample.collections[1:]:
+            rows.write_row((compute_key(name), name))
     db.execute("CREATE TABLE sample.tenants AS SELECT collection, mark FROM collections ORDER BY mark")
-    db.execute(f"CREATE TABLE sample.copies AS SELECT copy FROM generate_series(0, {sample.copies - 1}) copy")
-    return list(db.execute("TABLE sample.tenants"))
-
-
-def _add_grains(db: Connection, sample: Sample) -> None:
-    with db.cursor().copy("COPY sample.grains (id, grain) FROM STDIN") as rows:
-        for row in sample.entity_grains.items():
-            rows.write_row(row)
-    with db.cursor().copy("COPY sample.fact_grains (id, grain) FROM STDIN") as rows:
-        for row in sample.fact_grains.items():
-            rows.write_row(row)
-
-
-def _add_hashes(db: Connection, sample: Sample) -> list[Numbers]:
-    """Add the names, keys and terms of each copy; return the new number of each term by its old number."""
-    known = {id_.hex: number for id_, number in db.execute("SELECT term, number FROM sample.terms")}
-    strings = [(kind, text, identity(kind, text), sample.get_grain(text)) for kind, text in sample.strings]
-    numbers, last = [np.zeros(max(known.values()) + 1, dtype=np.int64)], 0
-    with db.cursor().copy("COPY sample.hashed (old, copy, new, grain, number) FROM STDIN") as rows:
-        for copy in range(sample.copies):
-            numbers.append(numbers[-1].copy())
-            for kind, text, old, grain in strings:
-                if copy % grain == 0:
-                    last += 1
-                    rows.write_row((old, copy, identity(kind, sample.rename_copy(text, copy)), grain, last))
-                    if kind == "term":
-                        numbers[-1][known[old]] = last
-    return numbers[1:]
+    copy_rows(db, "sample.grains (id, grain)", sample.entity_grains.items())
+    copy_rows(db, "sample.fact_grains (id, grain)", sample.fact_grains.items())
+    copy_rows(db, "sample.indexes (number, statement)", enumerate(_drop_indexes(db)))
+    db.execute(f"TRUNCATE {', '.join(TABLES)}")
+    db.execute(INSERT_ACCESSES, {"copies": sample.copies})
+    db.execute("ANALYZE")
 
 
 def _drop_indexes(db: Connection) -> list[str]:
@@ -159,104 +163,11 @@ def _drop_indexes(db: Connection) -> list[str]:
     return statements + [definition for _, definition in indexes]
 
 
-def _copy_words(db: Connection, tenants: Sequence[tuple[int, int]], numbers: Sequence[Numbers]) -> None:
-    sampled = list(db.execute(SELECT_WORDS))
-    cells = [np.frombuffer(blob, dtype=np.uint32) for *_, blob in sampled]
-    with db.cursor().copy("COPY passage_terms (collection, number, id, length, terms, words) FROM STDIN") as rows:
-        for copy, numbered in enumerate(numbers):
-            for (number, id_, length, access, _), cell in zip(sampled, cells, strict=True):
-                terms = np.sort(numbered[cell >> COUNT_BITS] << COUNT_BITS | cell & ((1 << COUNT_BITS) - 1))
-                own = (
-                    number + copy * len(sampled),
-                    _make_copy_id(id_, copy),
-                    length,
-                    terms.astype(np.uint32).tobytes(),
-                )
-                named = [
-                    *(make_term_word(0, n) for n in (terms >> COUNT_BITS).tolist()),
-                    make_access_word(0, access),
-                ]
-                words = " " + " ".join(named)
-                for collection, mark in tenants:
-                    rows.write_row((collection, *own, words.replace(" 0", f" {mark}")))
-
-
-def _copy_vectors(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sample) -> None:
-    sampled = list(db.execute("SELECT id, document, access, vector FROM sample.passage_vectors"))
-    vectors = to_units(np.stack([vector.to_numpy().astype(np.int8) for *_, vector in sampled]))
-    mixed = Corpus(like=vectors if sample.pool is None else sample.pool)
-    into = "passage_vectors (collection, id, document, access, dimension, vector)"
-    with db.cursor().copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as rows:
-        rows.set_types(["int8", "uuid", "uuid", "int4", "int4", "halfvec"])
-        for copy in range(sample.copies):
-            placed = mixed.make_vectors(len(vectors)) if copy else vectors
-            for (id_, document, access, _), (vector, dimension) in zip(
-                sampled, make_passage_vectors(quantise(placed)), strict=True
-            ):
-                own = (
-                    _make_copy_id(id_, copy),
-                    _make_copy_id(document, copy),
-                    access,
-                    dimension,
-                    vector,
-                )
-                for collection, _ in tenants:
-                    rows.write_row((collection, *own))
-
-
-def _copy_packs(db: Connection, tenants: Sequence[tuple[int, int]], sample: Sample) -> None:
-    """Copy packs with the ids and words of each copy, and the assertions of their facts."""
-    sampled = list(db.execute(SELECT_PACKS))
-    packs = [Packs([pack]) for *_, pack in sampled]
-    accesses, said = [access for _, access, *_ in sampled], [recorded_at for _, _, recorded_at, _ in sampled]
-    for copy in range(sample.copies):
-        blobs = [_rename_pack(each, sample, copy) for each in packs]
-        ids = [_make_copy_id(id_, copy).hex for id_, *_ in sampled]
-        made = Packs(blobs)
-        facts = columns.group_pairs(zip(made.fact_of.tolist(), split_ids(made.facts["id"].tobytes()), strict=True))
-        rows = [(id_, to_array(facts[of]), blob) for of, (id_, blob) in enumerate(zip(ids, blobs, strict=True))]
-        _copy_rows(db, tenants, "packs (collection, passage, facts, pack)", rows)
-        asserted = [
-            (fact, source, -strength, *others)
-            for fact, source, strength, *others in index_packs(made, accesses, ids, said).assertions
-        ]
-        into = "assertions (collection, fact, source, rank, passage, place, access, status, valid_from, valid_to, series, began)"
-        _copy_rows(db, tenants, into, asserted)
-
-
-def _copy_rows(db: Connection, tenants: Sequence[tuple[int, int]], into: str, made: Sequence[tuple[Any, ...]]) -> None:
-    with db.cursor().copy(f"COPY {into} FROM STDIN") as rows:
-        for row in made:
-            for collection, _ in tenants:
-                rows.write_row((collection, *row))
-
-
-def _rename_pack(packs: Packs, sample: Sample, copy: int) -> bytes:
-    """Return a pack with the ids and words of a copy, in the order of the new ids."""
-    own = [id_.hex() for id_ in packs.entities[1:].tolist()]
-    entities = _make_copy_ids(own, sample.entity_grains, copy)
-    facts, mentions = packs.facts[: packs.typed].copy(), packs.mentions
-    facts["id"] = _make_copy_ids([id_.hex() for id_ in facts["id"].tolist()], sample.fact_grains, copy)
-    ranks = zip(mentions["rank"].tolist(), mentions["entity"].tolist(), strict=True)
-    best = sorted(
-        range(len(mentions)), key=[(-rank, entities[place - 1].tobytes()) for rank, place in ranks].__getitem__
-    )
-    pack = Pack(
-        entities=entities,
-        statements=packs.statements,
-        mentions=mentions[best],
-        facts=facts[sorted(range(len(facts)), key=facts["id"].tolist().__getitem__)],
-        pairs=packs.pairs,
-        trust=packs.distinct_trust,
-        words=tuple(sample.rename_copy(word, copy) for word in packs.decode_words(0)),
-    )
-    return encode_pack(pack)
-
-
-def _make_copy_ids(ids: Sequence[str], grains: Mapping[str, int], copy: int) -> Column:
-    return np.array([_make_copy_id(UUID(id_), copy // grains[id_]).bytes for id_ in ids], ID)
-
-
-def _make_copy_id(id_: UUID, copy: int) -> UUID:
-    """Return the id of a row in a copy, as the SQL function `sample.id` computes it."""
-    return UUID(md5(f"{id_}/{copy}".encode(), usedforsecurity=False).hexdigest())
+def build_vector_indexes(db: Connection, sample: Sample) -> None:
+    """Build a vector index for each tenant that searches by one."""
+    largest = sample.copies * len(sample.pages)
+    if largest <= MAX_EXACT_PASSAGES:
+        return
+    known = Statistics(0, largest, 0, 0, 0, sample.model, sample.codes.shape[1], 0)
+    for name in sample.collections:
+        indexing.build_indexes(db, compute_key(name), known)

@@ -13,7 +13,7 @@ from psycopg import sql
 from tools.postgres.server import FAST_SETTINGS, Server, Settings
 
 from benchmarks.corpus import Matrix
-from benchmarks.scale.multiply import build_database
+from benchmarks.scale.multiply import Progress, build_database
 from benchmarks.scale.sample import Sample, thin_page
 from waylore.evaluation.datasets import Dataset
 from waylore.indexing.pipeline import embed_documents, embed_texts
@@ -108,20 +108,20 @@ def embed_pool(dataset: Dataset, embedder: Embedder) -> Matrix:
 
 
 def ensure_database(server: Server, size: DatabaseSize, sample: Sample) -> None:
-    """Create the database unless it exists; an unfinished one is created again."""
+    """Create the database unless it exists; an unfinished one is continued."""
     name, unready = sql.Identifier(size.database), sql.Identifier(f"{size.database}_unready")
     with psycopg.connect(server.url, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", [size.database]).fetchone():
             return
-        db.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(unready))
-        db.execute(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(unready))
+        if not db.execute("SELECT 1 FROM pg_database WHERE datname = %s", [f"{size.database}_unready"]).fetchone():
+            db.execute(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(unready))
         start = time.perf_counter()
 
         def report(step: str) -> None:
             print(f"  {time.perf_counter() - start:6.0f} s  {step}", file=sys.stderr, flush=True)
 
         report(str(size))
-        build_database(server.build_url(f"{size.database}_unready"), sample, report)
+        build_database(server.build_url(f"{size.database}_unready"), sample, Progress(report))
         report("done")
         db.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(unready, name))
 

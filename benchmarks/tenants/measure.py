@@ -16,8 +16,7 @@ from tools.faults import start_proxy
 from tools.postgres.server import Server
 
 from benchmarks.latency import BARE, measure_stages, search_bare
-from benchmarks.scale.multiply import name_tenant
-from benchmarks.scale.sample import Sample
+from benchmarks.scale.sample import Sample, name_tenant
 from benchmarks.tenants.databases import TENTH_FILTER, DatabaseSize
 from waylore.evaluation.datasets import Dataset
 from waylore.protocols import Embedder

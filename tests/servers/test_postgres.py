@@ -196,3 +196,15 @@ def test_persistent_server_keeps_data(tmp_path: Path) -> None:
         psycopg.connect(again.url) as db,
     ):
         assert db.execute("SELECT what FROM said").fetchone() == ("something",)
+
+
+def test_a_server_that_a_killed_process_left_is_stopped(tmp_path: Path) -> None:
+    with start_persistent_server(find_plain_build(), tmp_path / "here") as first:
+        with psycopg.connect(first.url, autocommit=True) as db:
+            db.execute("CREATE TABLE kept AS SELECT 1 AS number")
+        with (
+            start_persistent_server(find_plain_build(), tmp_path / "here") as again,
+            psycopg.connect(again.url) as db,
+        ):
+            assert not first.is_running
+            assert db.execute("SELECT number FROM kept").fetchone() == (1,)

@@ -208,7 +208,11 @@ def start_server(build: Build, *, settings: Settings = FAST_SETTINGS, folder: Pa
 
 @contextmanager
 def start_persistent_server(build: Build, folder: Path, *, settings: Settings = DURABLE_SETTINGS) -> Iterator[Server]:
-    """Start a server whose data stay in `folder` for the next run; stop it at the end."""
+    """Start a server whose data stay in `folder` for the next run; stop it at the end.
+
+    A server that a killed process has left running there is stopped first.
+    """
+    _stop_left_server(folder / "data")
     if not (folder / "data").exists():
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(_create_template(build), folder / "unready")
@@ -220,6 +224,18 @@ def start_persistent_server(build: Build, folder: Path, *, settings: Settings = 
         yield server
     finally:
         server.stop()
+
+
+def _stop_left_server(data: Path) -> None:
+    """Stop the server that runs on a data folder, if there is one."""
+    file = data / "postmaster.pid"
+    try:
+        process = psutil.Process(int(file.read_text().split()[0]))
+        if process.name() == "postgres" and Path(process.cwd()) == data.resolve():
+            process.send_signal(signal.SIGINT)
+            process.wait(TIMEOUT_SECONDS)
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return
 
 
 def find_free_port() -> int:

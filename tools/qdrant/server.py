@@ -102,6 +102,13 @@ class QdrantServer:
         wait_for_start(self, "Qdrant", lambda: urllib.request.urlopen(f"{self.url}/readyz", timeout=2).close())
 
     @property
+    def pid(self) -> int:
+        """The number of its process."""
+        if self._process is None:
+            raise ServerFailed("the server was never started")
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether the server is running."""
         return self._process is not None and self._process.poll() is None

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks.peers.table import format_tables
-from benchmarks.plots.__main__ import PICTURES, find_outdated, list_plots
+from benchmarks.plots.__main__ import ENGINES, PICTURES, find_outdated, list_plots
 from benchmarks.plots.draw import Bar, Group, Plot, draw_plot
-from benchmarks.plots.results import CONVERSATIONS, LATENCY, SETS, read_peers, read_rows, take_evaluation
+from benchmarks.plots.results import CONVERSATIONS, LATENCY, SCALE, SETS, read_peers, read_rows, take_evaluation
 
 DOCS = Path(__file__).parents[3] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -72,6 +72,17 @@ def test_the_table_of_times_has_the_figures_of_the_results() -> None:
     cells = read_cells("benchmarks.md")
     rows = [[row["recipe"], f"{row['p50']}", f"{row['p95']}"] for row in read_rows(LATENCY)]
     assert [row for row in rows if not any(line[:3] == row for line in cells)] == []
+
+
+def test_the_table_of_large_stores_has_the_figures_of_the_results() -> None:
+    def format_cost(row: dict[str, Any], search: str) -> str:
+        return f"{row['processor'][search]['client']:.1f} + {row['processor'][search]['server']:.1f}"
+
+    cells = [[*line[:2], *line[4:8]] for line in read_cells("explanation/scale.md") if len(line) == 9]
+    for row in read_rows(SCALE):
+        costs = [format_cost(row, search) for search in ("hybrid", "chain")]
+        shown = [ENGINES[row["engine"]], f"{row['passages']:,}", f"{row['bytes']['per_passage']:,.0f}", *costs]
+        assert [*shown, f"{row['recall@10']:.3f}"] in cells
 
 
 def test_tables_of_peers_have_the_figures_of_the_results() -> None:

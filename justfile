@@ -168,7 +168,7 @@ benchmarks folder:
     python -m benchmarks.users --data {{sets}} --users 6 --turns 20 --growth 20 60 --questions 2 {{hashed}}
     python -m benchmarks.bytes --data {{sets}} --set {{small}} --pages 100 --old ""
     python -m benchmarks.qdrant --passages 300 --questions 5
-    python -m benchmarks.partial_indexes --indexes 0 5 --passages 100 --times 3
+    python -m benchmarks.partial_indexes --large 0 5 --passages 100 --times 3
     python -m benchmarks.serving --data {{sets}} --set {{small}} --rates 5 --seconds 4 --collections 1 --workers 2
     python -m waylore.evaluation.fit --data {{sets}} --sets hotpotqa-train100 {{hashed}} --folder {{folder}}
     python -m waylore.evaluation.deep --data {{sets}} --sets {{small}} {{hashed}} --folder {{folder}}

@@ -85,8 +85,8 @@ UPDATE_COUNTERS = """
       documents = f.documents * %(copies)s, passages = f.passages * %(copies)s, mentions = f.mentions * %(copies)s,
       length = f.length * %(copies)s, next_passage = f.passages * %(copies)s + 1, next_access = f.next_access,
       next_term = %(next_term)s,
-      entities = (SELECT sum((%(copies)s + grain - 1) / grain) FROM sample.grains),
-      facts = (SELECT sum((%(copies)s + grain - 1) / grain) FROM sample.fact_grains)
+      entities = (SELECT coalesce(sum((%(copies)s + grain - 1) / grain), 0) FROM sample.grains),
+      facts = (SELECT coalesce(sum((%(copies)s + grain - 1) / grain), 0) FROM sample.fact_grains)
     FROM (SELECT * FROM sample.collections) f
 """
 SELECT_CONSTRAINTS = """

@@ -22,6 +22,7 @@ from tools.postgres.builds import find_plain_build
 from tools.postgres.server import Server, Settings, start_persistent_server
 from tools.qdrant.server import QdrantServer, start_qdrant
 
+from benchmarks.scale.disk import measure_folder
 from benchmarks.scale.measure import count_seconds
 from benchmarks.scale.multiply import COPY, VECTORS, Progress, build_database, read_steps
 from benchmarks.scale.sample import Sample
@@ -85,13 +86,12 @@ def load_qdrant(folder: Path, samples: Sequence[Sample]) -> Iterator[Loaded]:
     """Load a server without vector indexes, and an index on Qdrant, which an interrupted run starts anew."""
     [sample] = samples
     with start_cell(folder, sample, with_vector_indexes=False) as server, start_qdrant() as index:
-        roots = [find_postmaster(server), psutil.Process(index.pid)]
+        roots = [psutil.Process(server.pid), psutil.Process(index.pid)]
         started, used = time.perf_counter(), count_seconds(roots)
         sent = feed_index(server, index, sample)
         spent = (time.perf_counter() - started, count_seconds(roots) - used, sent)
         loaded = open_servers([server], samples, server.build_url("postgres", user="reader"))
-        files = sum(file.stat().st_blocks * 512 for file in index.storage.rglob("*") if file.is_file())
-        tables = {**loaded.tables, "qdrant": files}
+        tables = {**loaded.tables, "qdrant": measure_folder(index.storage)}
         yield replace(loaded, servers=roots, steps={**loaded.steps, VECTORS: spent}, tables=tables)
 
 
@@ -130,16 +130,11 @@ def start_cell(
 ) -> Iterator[Server]:
     """Start a server with all copies of a sample; the first time it is loaded."""
     with start_persistent_server(find_plain_build(), folder, settings={**SETTINGS, **settings}) as server:
-        roots = [find_postmaster(server)]
+        roots = [psutil.Process(server.pid)]
         progress = Progress(partial(report, time.perf_counter()), partial(count_seconds, roots))
         build_database(server.url, sample, progress, with_vector_indexes=with_vector_indexes)
         ensure_reader_role(server)
         yield server
-
-
-def find_postmaster(server: Server) -> psutil.Process:
-    """Return the process whose children are all other processes of a server."""
-    return psutil.Process(int((server.folder / "data" / "postmaster.pid").read_text().split()[0]))
 
 
 def open_servers(servers: Sequence[Server], samples: Sequence[Sample], url: str) -> Loaded:
@@ -152,7 +147,7 @@ def open_servers(servers: Sequence[Server], samples: Sequence[Sample], url: str)
         with psycopg.connect(server.url) as db:
             tables.update(dict(db.execute(TABLES).fetchall()))
     collections = ",".join(name for sample in samples for name in sample.collections)
-    return Loaded(url, collections, [find_postmaster(server) for server in servers], steps, tables)
+    return Loaded(url, collections, [psutil.Process(server.pid) for server in servers], steps, tables)
 
 
 def make_catalogue(url: str, urls: Sequence[str], samples: Sequence[Sample]) -> None:

@@ -134,8 +134,7 @@ def measure_processor(
 
 def read_server_seconds(server: Server) -> float:
     """Return the processor seconds that the processes of the server have used so far."""
-    pid = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
-    times = [process.cpu_times() for process in psutil.Process(pid).children()]
+    times = [process.cpu_times() for process in psutil.Process(server.pid).children()]
     return float(sum(t.user + t.system for t in times))
 
 

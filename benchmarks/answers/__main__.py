@@ -50,7 +50,7 @@ def measure_answers(options: argparse.Namespace) -> None:
                     serve_weights(options.weights, options.base_url, options.threads) as url,
                     open_chat(model, url, os.environ.get("OPENAI_API_KEY", "")) as chat,
                 ):
-                    ask_missing(chat, model, cache, asked)
+                    ask_missing(chat, model, cache, asked, parallel=options.parallel)
         except KeyboardInterrupt:
             print("interrupted; the next run with this --cache continues")
         print(f"\n{model}, contexts of {options.tokens:,} tokens\n")
@@ -70,6 +70,7 @@ def _create_parser() -> argparse.ArgumentParser:
     parser.add_argument("--weights", type=Path, help="GGUF file to serve")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the served model")
     parser.add_argument("--base-url", default="", help="address of a running server")
+    parser.add_argument("--parallel", type=int, default=1, help="prompts that are sent at the same time")
     parser.add_argument("--llm", default="", help="name of the model there, default: name of the weights")
     parser.add_argument("--cache", type=Path, help="directory that keeps answers")
     parser.add_argument("--table", action="store_true", help="ask nothing, print the table of the cached answers")

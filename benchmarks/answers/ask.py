@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 from benchmarks.answers.questions import CONTEXTS, AskedQuestion
@@ -58,18 +59,23 @@ def open_chat(model: str, base_url: str, api_key: str) -> Iterator[Chat]:
         )
 
 
-def ask_missing(chat: Chat, model: str, cache: DiskCache, asked: Sequence[AskedQuestion]) -> None:
-    """Ask what the cache has no answer to, question by question, and print each answer with its cost."""
-    for number, question in enumerate(asked, 1):
-        for context in CONTEXTS:
-            messages = build_messages(question, context)
-            key = make_key(model, messages)
-            if not cache.read([key]):
-                began, processor = time.perf_counter(), time.process_time()
-                answer = chat.send(messages).content
-                cache.write({key: answer.encode("utf-8", "surrogatepass")})
-                cost = f"{time.perf_counter() - began:.1f} s, processor {time.process_time() - processor:.1f} s"
-                print(f"{number}/{len(asked)} {question.set}, {context} ({cost}): {answer!r}", flush=True)
+def ask_missing(chat: Chat, model: str, cache: DiskCache, asked: Sequence[AskedQuestion], *, parallel: int) -> None:
+    """Ask what the cache has no answer to, so many prompts at the same time, and print the answers."""
+    prompts = {
+        make_key(model, messages): (f"{number}/{len(asked)} {question.set}, {context}", messages)
+        for number, question in enumerate(asked, 1)
+        for context in CONTEXTS
+        for messages in [build_messages(question, context)]
+    }
+    missing = [(key, *prompt) for key, prompt in prompts.items() if not cache.read([key])]
+    with ThreadPoolExecutor(parallel) as threads:
+        for sent in (missing[start : start + parallel] for start in range(0, len(missing), parallel)):
+            began = time.perf_counter()
+            replies = list(threads.map(lambda prompt: chat.send(prompt[-1]).content, sent))
+            for (key, name, _), reply in zip(sent, replies, strict=True):
+                cache.write({key: reply.encode("utf-8", "surrogatepass")})
+                print(f"{name}: {reply!r}")
+            print(f"  {time.perf_counter() - began:.1f} s", flush=True)
 
 
 def read_answered(

@@ -5,8 +5,9 @@
 
 Real passages of a set are multiplied (`benchmarks.scale.sample`): a copy has ids, rare words and vectors of its own, and
 a share of all passages are near-duplicates of others. With `--facts 0` passages have words and vectors only, otherwise
-each page has so many facts, with their entities. The engines are PostgreSQL, three cells with a PostgreSQL server each,
-PostgreSQL with an index on Qdrant, and SQLite.
+each page has so many facts, with their entities, and `related` and `connect` are measured for the pages that answer a
+question. The engines are PostgreSQL, three cells with a PostgreSQL server each, PostgreSQL with an index on Qdrant, and
+SQLite.
 
 The bytes are printed before anything is loaded, and nothing is loaded if less than a fifth of the disk would stay free.
 A load is made of pieces of minutes; one that was interrupted continues when the same command runs again. Each store is
@@ -30,7 +31,7 @@ from benchmarks.corpus import Matrix
 from benchmarks.plots.results import read_rows, write_rows
 from benchmarks.scale.disk import DiskTooSmall, check_disk, measure_folder
 from benchmarks.scale.engines import CELLS, LOADS, Loaded
-from benchmarks.scale.measure import SEARCHES, make_queries, measure_store
+from benchmarks.scale.measure import make_questions, measure_store
 from benchmarks.scale.multiply import COPY, INDEX, VECTORS, WRITE
 from benchmarks.scale.sample import Sample, drop_graph, repeat_page, thin_page
 from waylore.evaluation.datasets import Dataset, read_dataset
@@ -82,10 +83,10 @@ def measure(options: argparse.Namespace, dataset: Dataset, embedder: Embedder, p
     wanted = check_disk(folder, options.engine, passages, options.facts)
     cells = len(CELLS) if options.engine == "cells" else 1
     samples = make_samples(dataset, passages, options.facts, options.near_duplicates, embedder, cells)
-    queries = make_queries(dataset, samples, embedder)
+    questions = make_questions(dataset, samples, embedder)
     with LOADS[options.engine](folder, samples) as loaded:
         with closing(open_store(loaded.url, loaded.collections)) as store:
-            figures = measure_store(store, queries, samples, loaded.servers)
+            figures = measure_store(store, questions, samples, loaded.servers)
         on_disk = measure_folder(folder)
     shutil.rmtree(folder)
     return {
@@ -132,7 +133,7 @@ def format_row(row: dict[str, Any]) -> str:
     lines += [
         f"  {name:12} p50 {times[name]['p50']:7.1f} ms, p95 {times[name]['p95']:7.1f} ms; "
         f"processor {processor[name]['client']:6.1f} ms here, {processor[name]['server']:6.1f} ms on servers"
-        for name in SEARCHES
+        for name in times
     ]
     size = row["bytes"]["per_passage"]
     lines.append(

@@ -5,28 +5,52 @@ import heapq
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import psutil
 
 from benchmarks.corpus import Matrix
-from benchmarks.latency import BARE, measure_stages, search_bare
+from benchmarks.latency import BARE, search_bare
 from benchmarks.scale.sample import Sample, make_copy_id
 from waylore.evaluation.datasets import Dataset
 from waylore.protocols import Embedder
 from waylore.recipes import RECIPES
+from waylore.retrieval.relations.connect import ConnectOptions, read_connection
+from waylore.retrieval.relations.predicates import PredicateMatcher
+from waylore.retrieval.relations.related import RelatedOptions, read_related
 from waylore.retrieval.search import search
 from waylore.store.protocol import Store
+from waylore.store.reads import run_stage
 from waylore.store.vectors import to_units
 from waylore.types.knowledge import EPOCH
 from waylore.types.search import Query
 
 TOP_K = 10
-SEARCHES: dict[str, Callable[[Store, Query], object]] = {
-    BARE: lambda store, query: search_bare(store, query, RECIPES["hybrid"]),
-    "hybrid": lambda store, query: search(store, None, query, RECIPES["hybrid"], now=EPOCH),
-    "chain": lambda store, query: search(store, None, query, RECIPES["chain"], now=EPOCH),
+ALL_RELATIONS = PredicateMatcher([], None)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question in the words of a copy, and the names of two pages that answer it: none without a graph."""
+
+    query: Query
+    names: tuple[str, ...] = ()
+
+
+SEARCHES: dict[str, Callable[[Store, Question], object]] = {
+    BARE: lambda store, question: search_bare(store, question.query, RECIPES["hybrid"]),
+    "hybrid": lambda store, question: search(store, None, question.query, RECIPES["hybrid"], now=EPOCH),
+    "chain": lambda store, question: search(store, None, question.query, RECIPES["chain"], now=EPOCH),
+}
+GRAPH_QUESTIONS: dict[str, Callable[[Store, Question], object]] = {
+    "related": lambda store, question: run_stage(
+        store, read_related(Query(question.names[0]), RelatedOptions(ALL_RELATIONS))
+    ),
+    "connect": lambda store, question: run_stage(
+        store, read_connection(Query(question.names[0]), (question.names[0], question.names[1]), ConnectOptions())
+    ),
 }
 
 
@@ -47,48 +71,68 @@ def measure_memory(servers: Sequence[psutil.Process]) -> int:
     return sum(each.memory_full_info().pss for each in processes or [psutil.Process(os.getpid())])
 
 
-def make_queries(dataset: Dataset, samples: Sequence[Sample], embedder: Embedder) -> list[Query]:
+def make_questions(dataset: Dataset, samples: Sequence[Sample], embedder: Embedder) -> list[Question]:
     """Return the questions whose pages are in the sample, each in the words of a random copy."""
     random = np.random.default_rng(7)
-    sampled = {c.document.uri for c in samples[0].contributions}
+    names = list_names(samples[0])
     copies = [(sample, copy) for sample in samples for copy in sample.numbers]
-    queries = []
-    for question in (q for q in dataset.questions if q.gold <= sampled):
+    questions = []
+    for question in (q for q in dataset.questions if q.gold <= names.keys()):
         sample, copy = copies[int(random.integers(len(copies)))]
         text = sample.rename_copy(sample.mark(question.text), copy)
-        queries.append(Query(text, embedder.embed_query(question.text)))
-    return queries
+        ends = [sample.rename_copy(names[uri], copy) for uri in sorted(question.gold)[:2] if names[uri]]
+        questions.append(Question(Query(text, embedder.embed_query(question.text)), tuple(ends)))
+    return questions
+
+
+def list_names(sample: Sample) -> dict[str, str]:
+    """Return the marked name of each page's own entity by the page's address; it is empty without a graph."""
+    own = {page.document.uri: [m.entity_id for m in page.mentions if m.is_own] for page in sample.pages}
+    return {uri: sample.names[ids[0]] if ids else "" for uri, ids in own.items()}
 
 
 def measure_store(
-    store: Store, queries: Sequence[Query], samples: Sequence[Sample], servers: Sequence[psutil.Process]
+    store: Store, questions: Sequence[Question], samples: Sequence[Sample], servers: Sequence[psutil.Process]
 ) -> dict[str, Any]:
     """Measure all figures of a store."""
     gc.collect()
     gc.freeze()  # so that the garbage collector does not scan the sample
     before = 0 if servers else measure_memory(servers)
-    stages = measure_stages(store, None, list(queries), [RECIPES["hybrid"], RECIPES["chain"]])
+    pairs = [question for question in questions if len(question.names) == 2]
+    measured = {name: measure_search(store, questions, run, servers) for name, run in SEARCHES.items()}
+    if pairs:
+        measured |= {name: measure_search(store, pairs, run, servers) for name, run in GRAPH_QUESTIONS.items()}
     return {
-        "questions": len(queries),
-        "milliseconds": {
-            name: {"p50": 1e3 * float(np.median(t["total"])), "p95": 1e3 * float(np.percentile(t["total"], 95))}
-            for name, t in stages.items()
-        },
-        "processor": {name: measure_processor(store, queries, name, servers) for name in SEARCHES},
+        "questions": len(questions),
+        "milliseconds": {name: times for name, (times, _) in measured.items()},
+        "processor": {name: processor for name, (_, processor) in measured.items()},
         "memory": measure_memory(servers) - before,
-        "recall@10": measure_recall(store, queries, samples),
+        "recall@10": measure_recall(store, [question.query for question in questions], samples),
     }
 
 
-def measure_processor(
-    store: Store, queries: Sequence[Query], name: str, servers: Sequence[psutil.Process]
-) -> dict[str, float]:
-    """Return the processor milliseconds of one search, here and on servers."""
-    own, all_ = time.process_time(), count_seconds(servers)
-    for query in queries:
-        SEARCHES[name](store, query)
+def measure_search(
+    store: Store,
+    questions: Sequence[Question],
+    run: Callable[[Store, Question], object],
+    servers: Sequence[psutil.Process],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return p50 and p95 of the time, and the processor milliseconds of one question here and on servers.
+
+    Each question runs once before, so that what it reads is in memory.
+    """
+    for question in questions:
+        run(store, question)
+    own, all_, seconds = time.process_time(), count_seconds(servers), []
+    for question in questions:
+        start = time.perf_counter()
+        run(store, question)
+        seconds.append(time.perf_counter() - start)
     client, both = time.process_time() - own, count_seconds(servers) - all_
-    return {"client": 1e3 * client / len(queries), "server": 1e3 * max(both - client, 0.0) / len(queries)}
+    return (
+        {"p50": 1e3 * float(np.median(seconds)), "p95": 1e3 * float(np.percentile(seconds, 95))},
+        {"client": 1e3 * client / len(questions), "server": 1e3 * max(both - client, 0.0) / len(questions)},
+    )
 
 
 def measure_recall(store: Store, queries: Sequence[Query], samples: Sequence[Sample]) -> float:

@@ -33,6 +33,7 @@ from waylore.store.sqlite import blocks
 from waylore.store.sqlite import scope as scoping
 from waylore.store.sqlite import search as searching
 from waylore.store.sqlite.file import CATALOGUE, STORE, open_file
+from waylore.store.sqlite.pages import measure_log
 from waylore.store.sqlite.store import SqliteStore
 from waylore.store.sqlite.verify import check_pages
 from waylore.store.urls import open_store
@@ -113,6 +114,18 @@ def test_schema_from_other_sql_raises_error(tmp_path: Path) -> None:
         db.execute("UPDATE migrations SET checksum = 'another' WHERE number = 2")
     with pytest.raises(SchemaOutdated, match=r"migration 2 \(files\).* import the export"):
         SqliteStore(tmp_path / "a.waylore")
+
+
+def test_links_to_a_file_and_to_its_folder_lead_to_the_file(tmp_path: Path) -> None:
+    folder, link, other = tmp_path / "folder", tmp_path / "link", tmp_path / "other.waylore"
+    folder.mkdir()
+    link.symlink_to(folder)
+    other.symlink_to(folder / "store.waylore")
+    for path in (link / "store.waylore", other):
+        with closing(SqliteStore(path)) as store:
+            store.write([], author=OWNER, model="m")
+            assert measure_log(str(path)) == (folder / "store.waylore-wal").stat().st_size
+    assert {file.name for file in tmp_path.iterdir()} == {"folder", "link", "other.waylore"}
 
 
 def test_write_to_locked_file_raises_error(tmp_path: Path) -> None:

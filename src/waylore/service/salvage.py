@@ -89,7 +89,7 @@ class Salvaged:
 
 def salvage(url: str, to: Path) -> Salvaged:
     """Write the intact documents of a damaged file to a new file, and return the result."""
-    path = find_file(url)
+    path = find_file(url).resolve()  # its log is beside the file that a link leads to
     if to.exists():
         raise ConfigError(f"{to} exists already; name a new file")
     pages = _read_file(path) | _read_log(path.with_name(f"{path.name}-wal"))

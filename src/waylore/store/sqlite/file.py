@@ -329,8 +329,7 @@ def open_to_read(path: str) -> apsw.Connection:
 
 def _has_log(path: str) -> bool:
     """Return whether a file has changes in its log, or another process has it open."""
-    file = Path(path).resolve()
-    return pages.measure_log(str(file)) > 0 or Path(f"{file}-shm").exists()
+    return pages.measure_log(path) > 0 or Path(f"{os.path.realpath(path)}-shm").exists()
 
 
 def _may_write(path: Path) -> bool:

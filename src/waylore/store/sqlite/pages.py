@@ -4,6 +4,7 @@ Waylore runs its own checkpoints, in place of those of SQLite. Pages are read th
 that opens and closes the file on its own drops SQLite's locks. This module knows no tables.
 """
 
+import os
 import struct
 import time
 from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ def checkpoint_when_long(db: apsw.Connection, _: str, pages: int) -> int:
 
 def measure_log(path: str) -> int:
     """Return the size of the log in bytes."""
-    log = Path(f"{path}-wal")
+    log = Path(f"{os.path.realpath(path)}-wal")
     return log.stat().st_size if log.exists() else 0
 
 

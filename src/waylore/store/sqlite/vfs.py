@@ -201,6 +201,10 @@ class _WayloreVFS(VFS):
             return _LogFile(name, flags)
         return super().xOpen(name, flags)
 
+    def xFullPathname(self, name: str) -> str:  # noqa: N802
+        """Follow links, as SQLite does. apsw would take its "OK, there was a link" for an error."""
+        return os.path.realpath(name)
+
     def xSleep(self, microseconds: int) -> int:  # noqa: N802
         """Wait for a lock. apsw would let no other thread run meanwhile."""
         time.sleep(microseconds / 1e6)

@@ -64,6 +64,7 @@ def compact(store: StoreUrl = "", collection: CollectionName = "", as_json: AsJs
 
 def _measure(file: Path) -> int:
     """Return the size of a store that is one file, with its write-ahead log."""
+    file = file.resolve()
     return sum(part.stat().st_size for part in (file, file.with_name(f"{file.name}-wal")) if part.exists())
 
 

@@ -161,11 +161,10 @@ benchmarks folder:
     python -m benchmarks.faults --sample killed threads
     python -m benchmarks.kills --kills 20 --folder {{folder}}
     python -m benchmarks.upload --megabytes 0.5 --format md --quiet --hasty
-    python -m benchmarks.upload --megabytes 1 --extractor none --quiet --hasty
-    python -m benchmarks.tenants --data {{sets}} --set {{small}} --passages 400 800 --tenants 1 4 --questions 5 {{hashed}}
+    python -m benchmarks.tenants --data {{sets}} --set {{small}} --passages 400 --tenants 1 4 --questions 5 {{hashed}}
     python -m benchmarks.scale --engine postgres --passages 400 --facts 2 --data {{sets}} --set {{small}} --questions 10 {{hashed}} --folder {{folder}}
     python -m benchmarks.scale --engine sqlite --passages 800 --data {{sets}} --set {{small}} --questions 10 {{hashed}} --folder {{folder}}
-    python -m benchmarks.users --data {{sets}} --users 6 --turns 20 --growth 20 60 --questions 2 {{hashed}}
+    python -m benchmarks.users --data {{sets}} --users 4 --turns 10 --growth 10 20 --questions 2 {{hashed}}
     python -m benchmarks.bytes --data {{sets}} --set {{small}} --pages 100 --old ""
     python -m benchmarks.qdrant --passages 300 --questions 5
     python -m benchmarks.partial_indexes --large 0 5 --passages 100 --times 3

@@ -65,6 +65,7 @@ def test_source_distribution_has_tests_and_docs(built: Path) -> None:
     assert not [name for name in names if name.endswith((".pyc", ".waylore"))]
 
 
+@pytest.mark.full
 def test_a_copy_of_the_checkout_builds_equal_bytes(built: Path, tmp_path: Path) -> None:
     """Neither folder, nor time, nor permissions of files are in the packages."""
     copy_checkout(ROOT, tmp_path / "copy")

@@ -21,7 +21,7 @@ from waylore.store.protocol import Store
 SMALL = replace(SAMPLE, searches=16.0, writes=4.0)
 
 
-@pytest.mark.parametrize("fault", [cells.hang_cell, cells.delay_cell])
+@pytest.mark.parametrize("fault", [cells.hang_cell, pytest.param(cells.delay_cell, marks=pytest.mark.full)])
 def test_other_cells_answer_and_cell_recovers(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(SMALL)
     check_report(report, *(f"cell {name}" for name in NAMES), f"{HOST}:")

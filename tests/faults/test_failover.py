@@ -22,7 +22,9 @@ from waylore.testing.world import KING, MODEL, QUEEN
 from waylore.types.author import OWNER
 
 
-@pytest.mark.parametrize("fault", [failover.fail_over_cell, failover.fail_over_catalogue])
+@pytest.mark.parametrize(
+    "fault", [failover.fail_over_cell, pytest.param(failover.fail_over_catalogue, marks=pytest.mark.full)]
+)
 def test_replica_takes_over_and_nothing_is_lost(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(SAMPLE)
     check_report(report, f"{HOST}:")

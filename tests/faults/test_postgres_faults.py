@@ -28,7 +28,14 @@ def check_report(report: Report, *places: str) -> None:
     assert sum(r.is_answered for r in report.requests) > len(report.requests) / 2
 
 
-@pytest.mark.parametrize("fault", [servers.kill_server, servers.cut_connections, servers.terminate_backends])
+FAULTS = [
+    servers.kill_server,
+    servers.cut_connections,
+    pytest.param(servers.terminate_backends, marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_service_resumes_and_nothing_is_lost(fault: Callable[[LoadSize], Report]) -> None:
     report = fault(SAMPLE)
     check_report(report, f"{HOST}:")

@@ -51,6 +51,7 @@ def kill_during_job(service: RunningService, victim: RunningService, job: str) -
     return int(written)
 
 
+@pytest.mark.full  # the service is killed in the same way in the next test
 @pytest.mark.timeout(240)
 def test_job_of_killed_worker_is_resumed(postgres: Server, tmp_path: Path) -> None:
     store = create_database()

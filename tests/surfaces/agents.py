@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+import jsonschema_rs
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
@@ -35,7 +35,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
     assert not result.is_error, get_text(result)
     listed = {listed.name: listed.output_schema for listed in (await client.list_tools()).tools}
     schemas = {**listed, **UNLISTED}
-    Draft202012Validator(schemas[tool] or {}).validate(result.structured_content)
+    jsonschema_rs.validate(schemas[tool] or {}, result.structured_content)
     assert get_text(result)
     return result.structured_content
 

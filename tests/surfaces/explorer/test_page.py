@@ -163,6 +163,7 @@ def remember(memory: Waylore) -> None:
             memory.remember([{"role": "user", "content": said, "at": day}], user=user, session=day)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(1_200)
 def test_memory_shows_what_the_command_line_prints(tmp_path: Path) -> None:
     store = tmp_path / "copy.waylore"

@@ -182,7 +182,6 @@ def get_fields(of: ImportReport) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a busy machine takes minutes to draw the rows
-@settings(max_examples=20, deadline=None)
 @given(values=st.lists(rows, max_size=5), format_=st.sampled_from(["triples", "mcp-memory"]))
 def test_lines_are_imported_independently(
     values: list[Any], format_: str, tmp_path_factory: pytest.TempPathFactory

@@ -170,8 +170,9 @@ def _find_vanished(store: Store, path: Path, folder: Path, existing: Sequence[Pa
 
 def list_file_documents(store: Store, file: str) -> Iterator[Document]:
     """Yield the documents of a file: the one with its address, or the documents of its rows and parts."""
-    own = store.list_documents(under=file, limit=1)
-    return chain((d for d in own if d.uri == file), pipeline.list_documents(store, f"{file}#"))
+    first = store.list_documents(under=file, limit=1)
+    own = (document for document in first if document.uri == file)
+    return chain(own, pipeline.list_documents(store, f"{file}#") if first else ())
 
 
 def hash_content(path: Path) -> str:

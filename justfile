@@ -157,6 +157,7 @@ benchmarks folder:
     python -m benchmarks.ingestion throughput --data {{sets}} --pages 50 --potion .cache/models/potion
     python -m benchmarks.ingestion growth --size 2000 --documents 10 --folder {{folder}}
     python -m benchmarks.load --data {{sets}} --set {{small}} --pages 50 --workers 2
+    python -m benchmarks.writing --data {{sets}} --set {{small}} --pages 20 --rounds 1 --old ""
     python -m benchmarks.bm25 --data {{sets}} --set {{small}} --beside locomo --questions 20
     python -m benchmarks.faults --sample killed threads
     python -m benchmarks.kills --kills 20 --folder {{folder}}

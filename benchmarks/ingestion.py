@@ -78,14 +78,19 @@ class FreeEmbedder:
         return self.embed_passages([text]).ravel()
 
 
+def write_pages(dataset: Path, number: int, folder: Path) -> None:
+    """Write the first pages of a set as Markdown files into a new folder."""
+    folder.mkdir()
+    for place, page in enumerate(read_dataset(dataset).pages[:number]):
+        text = "\n\n".join(p.text for p in page.passages)
+        (folder / f"{place:06}.md").write_text(f"# {page.document.title}\n\n{text}\n", encoding="utf-8")
+
+
 def measure_throughput(data: Path, set_: str, pages: int, embedder: Embedder) -> dict[str, Any]:
     """Measure the seconds to add a folder, and those of the embedder alone."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "pages"
-        folder.mkdir()
-        for number, page in enumerate(read_dataset(data / set_).pages[:pages]):
-            text = "\n\n".join(p.text for p in page.passages)
-            (folder / f"{number:06}.md").write_text(f"# {page.document.title}\n\n{text}\n", encoding="utf-8")
+        write_pages(data / set_, pages, folder)
         embedder.embed_passages(["warm up"])
         adding, bare = float("inf"), float("inf")
         for round_ in range(ROUNDS):

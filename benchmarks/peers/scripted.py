@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.peers.adapters.frame import PeerPassage
+from benchmarks.peers.adapters.frame import PeerPassage, Triple
 from benchmarks.peers.server import Chat, read_content
 
 NAME = re.compile(r"[A-Z0-9][\w'’.-]*(?:\s+(?:(?:of|the|and|de|von|van)\s+)?[A-Z0-9][\w'’.-]*)*")
@@ -38,6 +38,11 @@ def script_chat(passages: Passages) -> Chat:
 def find_told(text: str, passages: Passages) -> list[PeerPassage]:
     """Return the passages whose text a prompt contains."""
     return [passage for passage in passages if passage.text in text]
+
+
+def list_told_triples(text: str, passages: Passages) -> list[Triple]:
+    """Return the triples of the passages whose text a prompt contains, each once."""
+    return list(dict.fromkeys(triple for passage in find_told(text, passages) for triple in passage.triples))
 
 
 def find_names(question: str) -> list[str]:
@@ -82,7 +87,7 @@ def write_lightrag_summary(messages: Sequence[str], _passages: Passages) -> str:
 
 def write_cognee_graph(messages: Sequence[str], passages: Passages) -> str:
     """Write the nodes and edges of the passages of a prompt."""
-    told = dict.fromkeys(triple for passage in find_told(messages[-1], passages) for triple in passage.triples)
+    told = list_told_triples(messages[-1], passages)
     names = dict.fromkeys(name for s, _, o in told for name in (s, o))
     nodes = [{"id": name, "name": name, "type": "thing", "description": name} for name in names]
     edges = [
@@ -103,6 +108,16 @@ def keep_hipporag_facts(messages: Sequence[str], _passages: Passages) -> str:
     return f"[[ ## fact_after_filter ## ]]\n{asked}\n\n[[ ## completed ## ]]"
 
 
+def write_hindsight_facts(messages: Sequence[str], passages: Passages) -> str:
+    """Write each triple of the passages of a prompt as a fact, with its two names as entities."""
+    unknown = dict.fromkeys(("when", "where", "who", "why"), "N/A")
+    facts = [
+        {"what": f"{s} {p} {o}", **unknown, "fact_type": "world", "entities": list(dict.fromkeys((s, o)))}
+        for s, p, o in list_told_triples(messages[-1], passages)
+    ]
+    return json.dumps({"facts": facts})
+
+
 SCRIPTS: dict[str, Callable[[Sequence[str], Passages], str]] = {
     "Based on the last extraction task": write_nothing_more,
     "---Input Text---": write_lightrag_facts,
@@ -111,4 +126,5 @@ SCRIPTS: dict[str, Callable[[Sequence[str], Passages], str]] = {
     "[[ ## fact_before_filter ## ]]": keep_hipporag_facts,
     "source_node_id": write_cognee_graph,
     "self-contained facts": write_cognee_summary,
+    "Extract facts from the following chunk.": write_hindsight_facts,
 }

@@ -53,5 +53,7 @@ def read_peers(file: Path = PEERS) -> dict[str, list[PeerScores]]:
 
 
 def write_peers(file: Path, scored: Mapping[str, Sequence[PeerScores]]) -> None:
-    """Write the figures of peers."""
-    write_rows(file, [asdict(row) for rows in scored.values() for row in rows])
+    """Write the figures of peers, in place of older ones of the same peers and sets."""
+    known = {(row["set"], row["peer"]): row for row in (read_rows(file) if file.exists() else ())}
+    new = {(row.set, row.peer): asdict(row) for rows in scored.values() for row in rows}
+    write_rows(file, (known | new).values())

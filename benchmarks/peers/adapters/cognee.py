@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from benchmarks.peers.adapters.frame import DIMENSION, MODEL, Peer, PeerPassage, read_lines, run
 
@@ -61,8 +62,16 @@ class CogneePeer(Peer):
         return [id_ for id_, place in sorted(places.items(), key=lambda pair: pair[1]) if place >= 0]
 
     def delete(self, passage: PeerPassage) -> None:
-        """Delete the document of a passage."""
-        raise NotImplementedError(passage.id)
+        """Delete the document whose file has the text of a passage."""
+        self._runner.run(self._delete(passage.whole))
+
+    async def _delete(self, text: str) -> None:
+        datasets = self._cognee.datasets
+        [dataset] = [each for each in await datasets.list_datasets() if each.name == DATASET]
+        for stored in await datasets.list_data(dataset.id):
+            file = Path(unquote(urlsplit(stored.raw_data_location).path))
+            if file.read_text("utf-8") == text:
+                await datasets.delete_data(dataset.id, stored.id)
 
 
 @contextmanager

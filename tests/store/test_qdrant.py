@@ -385,7 +385,7 @@ def test_commands_doctor_and_metrics_show_the_lag(
         wait_until(lambda: read_lag().pending)
         metrics = Metrics().expose()[0].decode()
         assert re.search(r"^waylore_index_pending [1-9]", metrics, re.MULTILINE)
-        assert "waylore_index_lag_seconds 0.0" not in metrics
+        assert "waylore_index_lag_seconds 0.0\n" not in metrics
         state, message = describe_index(name)
         assert (state, "changes behind" in message) == ("wrong", True)
         own_qdrant.start()

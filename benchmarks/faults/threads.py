@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
@@ -18,6 +17,7 @@ from tools.waiting import HANG_SECONDS
 from benchmarks.faults.load import search_note
 from benchmarks.faults.notes import Ledger
 from benchmarks.faults.servers import LoadSize, open_collection
+from benchmarks.processes import count_seconds, list_trees
 from waylore.engine.waylore import Waylore
 from waylore.errors import StoreUnavailable
 from waylore.store.postgres.store import PostgresStore
@@ -108,12 +108,7 @@ def _read_processor_seconds(one: Server) -> tuple[float, float, float]:
     own = psutil.Process().cpu_times()
     assert one._process
     first = psutil.Process(one._process.pid)
-    total = 0.0
-    for process in [first, *first.children(recursive=True)]:
-        with suppress(psutil.NoSuchProcess):
-            used = process.cpu_times()
-            total += used.user + used.system
-    return own.user + own.system, total, psutil.cpu_times().idle
+    return own.user + own.system, count_seconds(list_trees([first])), psutil.cpu_times().idle
 
 
 def _count_connections(one: Server) -> int:

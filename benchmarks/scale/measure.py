@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from benchmarks import processes
 from benchmarks.corpus import Matrix
 from benchmarks.latency import BARE, search_bare
 from benchmarks.scale.sample import Sample, make_copy_id
@@ -56,19 +57,15 @@ GRAPH_QUESTIONS: dict[str, Callable[[Store, Question], object]] = {
 
 def count_seconds(servers: Sequence[psutil.Process]) -> float:
     """Return the processor seconds of this process and of servers, with the processes that they have started."""
-    times = [each.cpu_times() for root in servers for each in (root, *root.children(recursive=True))]
+    running = processes.count_seconds(processes.list_trees(servers))
     ended = [root.cpu_times() for root in servers]
-    return (
-        time.process_time()
-        + sum(t.user + t.system for t in times)
-        + sum(t.children_user + t.children_system for t in ended)
-    )
+    return time.process_time() + running + sum(t.children_user + t.children_system for t in ended)
 
 
 def measure_memory(servers: Sequence[psutil.Process]) -> int:
     """Return the resident bytes of servers; what processes share counts once. Without servers, those of this process."""
-    processes = [each for root in servers for each in (root, *root.children(recursive=True))]
-    return sum(each.memory_full_info().pss for each in processes or [psutil.Process(os.getpid())])
+    measured = processes.list_trees(servers) or [psutil.Process(os.getpid())]
+    return sum(memory.pss for memory in processes.read_living(psutil.Process.memory_full_info, measured))
 
 
 def make_questions(dataset: Dataset, samples: Sequence[Sample], embedder: Embedder) -> list[Question]:

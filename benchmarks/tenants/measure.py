@@ -16,6 +16,7 @@ from tools.faults import start_proxy
 from tools.postgres.server import Server
 
 from benchmarks.latency import BARE, measure_stages, search_bare
+from benchmarks.processes import count_seconds
 from benchmarks.scale.sample import Sample, name_tenant
 from benchmarks.tenants.databases import TENTH_FILTER, DatabaseSize
 from waylore.evaluation.datasets import Dataset
@@ -134,8 +135,7 @@ def measure_processor(
 
 def read_server_seconds(server: Server) -> float:
     """Return the processor seconds that the processes of the server have used so far."""
-    times = [process.cpu_times() for process in psutil.Process(server.pid).children()]
-    return float(sum(t.user + t.system for t in times))
+    return count_seconds(psutil.Process(server.pid).children())
 
 
 def count_round_trips(server: Server, size: DatabaseSize, workload: TenantQueries) -> dict[str, float]:

@@ -15,8 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.versions import install_old
-from waylore import legacy
+from benchmarks.versions import prepare_old
 
 OLD_COMMIT = "c7dc3f5"  # before statements and packs (issue 27)
 ROUNDS = 3
@@ -87,9 +86,7 @@ def time_method(probe: "subprocess.Popen[str]", method: str) -> float:
 
 def compare(options: argparse.Namespace, scratch: Path) -> None:
     """Run both versions in turn and print the figures."""
-    python = install_old(options.old, scratch)
-    package = legacy.NAME if (scratch / "source" / "src" / legacy.NAME).exists() else "waylore"
-    old = start_probe([str(python), "-I"], package, options, scratch / "old")  # without PYTHONPATH
+    old = start_probe(*prepare_old(options.old, scratch), options, scratch / "old")
     before = read_answer(old)
     new = start_probe([sys.executable], "waylore", options, scratch / "new")
     after = read_answer(new)

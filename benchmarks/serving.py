@@ -32,6 +32,7 @@ import psutil
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import start_server
 
+from benchmarks.processes import count_seconds, list_trees, read_living
 from waylore.engine.waylore import Waylore
 from waylore.evaluation.datasets import Dataset, read_dataset
 from waylore.indexing import pipeline
@@ -103,20 +104,15 @@ class Service:
     def list_processes(self, name: str) -> list[psutil.Process]:
         """Return a process and its children; our own process started all others and is counted alone."""
         root = self.processes[name]
-        return [root] if name == CALLERS else [root, *root.children(recursive=True)]
+        return [root] if name == CALLERS else list_trees([root])
 
     def measure_megabytes(self) -> float:
         """Return the memory of the service's own processes; shared pages count once for each process."""
-        return sum(p.memory_info().rss for p in self.list_processes("service")) / 1e6
+        return sum(m.rss for m in read_living(psutil.Process.memory_info, self.list_processes("service"))) / 1e6
 
     def read_processor_seconds(self) -> dict[str, float]:
         """Return the processor time so far, by process."""
-        return {name: sum(_read_seconds(p) for p in self.list_processes(name)) for name in self.processes}
-
-
-def _read_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+        return {name: count_seconds(self.list_processes(name)) for name in self.processes}
 
 
 @contextmanager

@@ -82,6 +82,13 @@ def install_old(commit: str, scratch: Path) -> Path:
     return python
 
 
+def prepare_old(commit: str, scratch: Path) -> tuple[list[str], str]:
+    """Install an older commit; return the command of its Python, without PYTHONPATH, and the name of its package."""
+    python = install_old(commit, scratch)
+    package = legacy.NAME if (scratch / "source" / "src" / legacy.NAME).exists() else "waylore"
+    return [str(python), "-I"], package
+
+
 def load_questions(options: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
     """Return the set, and the folder's questions."""
     dataset = read_dataset(options.data / options.set, sample=options.sample)

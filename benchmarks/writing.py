@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.costs import OLD_COMMIT
 from benchmarks.ingestion import write_pages
-from benchmarks.versions import install_old
-from waylore import legacy
+from benchmarks.versions import prepare_old
+from waylore.evaluation.folders.questions import FILES, list_folders
 
 # The program that both versions run, under either name.
 PROBE = """
@@ -50,39 +50,31 @@ def measure(python: list[str], package: str, model: str, folder: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def list_folders(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Path]]:
+def list_added(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name and the place of everything that is added."""
     if options.data:
         pages = scratch / "pages"
         write_pages(options.data / options.set, options.pages, pages)
         yield f"{options.pages} pages of {options.set}", pages
     if options.folders:
-        for folder in sorted(options.folders.glob("*/files")):
-            yield folder.parent.name, folder
-
-
-def list_versions(commit: str, scratch: Path) -> list[tuple[list[str], str]]:
-    """Return the Python and the package of the older version, if there is one, and of this version."""
-    this = ([sys.executable], "waylore")
-    if not commit:
-        return [this]
-    old = [str(install_old(commit, scratch)), "-I"]  # without PYTHONPATH
-    package = legacy.NAME if (scratch / "source" / "src" / legacy.NAME).exists() else "waylore"
-    return [(old, package), this]
+        yield from ((folder.name, folder / FILES) for folder in list_folders(options.folders))
 
 
 def compare(options: argparse.Namespace, scratch: Path) -> None:
     """Add everything with each version in turn, and print its seconds and their ratio."""
-    versions = list_versions(options.old, scratch)
+    old = [prepare_old(options.old, scratch)] if options.old else []
+    versions = [*old, ([sys.executable], "waylore")]
     model = str(options.model.resolve()) if options.model else ""
-    sums = [0.0] * len(versions)
-    for name, folder in [("start", ""), *list_folders(options, scratch)]:
-        rounds = [[measure(*version, model, str(folder)) for version in versions] for _ in range(options.rounds)]
+
+    def measure_least(name: str, folder: str) -> list[float]:
+        rounds = [[measure(*version, model, folder) for version in versions] for _ in range(options.rounds)]
         least = [min(seconds) for seconds in zip(*rounds, strict=True)]
         print_row(name, least)
-        if folder:
-            sums = [before + seconds for before, seconds in zip(sums, least, strict=True)]
-    print_row("all folders", sums)
+        return least
+
+    measure_least("start", "")
+    rows = [measure_least(name, str(folder)) for name, folder in list_added(options, scratch)]
+    print_row("all folders", [sum(seconds) for seconds in zip(*rows, strict=True)])
 
 
 def print_row(name: str, seconds: list[float]) -> None:
@@ -103,6 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--old", default=OLD_COMMIT, help="commit of the older version; empty: none")
     options = parser.parse_args(arguments)
+    if not (options.data or options.folders):
+        parser.error("pass --data, --folders or both")
     with tempfile.TemporaryDirectory() as name:
         compare(options, Path(name))
     return 0

@@ -29,11 +29,14 @@ def write_rows(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     file.write_text(f'{{"rows": [\n{lines}\n]}}\n', "utf-8")
 
 
+def replace_rows(known: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]], *columns: str) -> Rows:
+    """Return known rows and new ones; a new row stands in place of a known one that is equal in these columns."""
+    return [*{tuple(row[column] for column in columns): dict(row) for row in (*known, *new)}.values()]
+
+
 def take_evaluation(file: Path, known: Sequence[Mapping[str, Any]]) -> Rows:
     """Return known rows, with those that `waylore.evaluation --json` wrote to a file in place of older ones."""
-    new = {(row["set"], row["recipe"]): _round(row) for row in read_rows(file)}
-    kept = {(row["set"], row["recipe"]): dict(row) for row in known}
-    return [*(kept | new).values()]
+    return replace_rows(known, map(_round, read_rows(file)), "set", "recipe")
 
 
 def _round(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,6 +57,5 @@ def read_peers(file: Path = PEERS) -> dict[str, list[PeerScores]]:
 
 def write_peers(file: Path, scored: Mapping[str, Sequence[PeerScores]]) -> None:
     """Write the figures of peers, in place of older ones of the same peers and sets."""
-    known = {(row["set"], row["peer"]): row for row in (read_rows(file) if file.exists() else ())}
-    new = {(row.set, row.peer): asdict(row) for rows in scored.values() for row in rows}
-    write_rows(file, (known | new).values())
+    new = [asdict(row) for rows in scored.values() for row in rows]
+    write_rows(file, replace_rows(read_rows(file) if file.exists() else (), new, "set", "peer"))

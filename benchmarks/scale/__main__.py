@@ -22,13 +22,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.corpus import Matrix
-from benchmarks.plots.results import read_rows, write_rows
+from benchmarks.plots.results import read_rows, replace_rows, write_rows
 from benchmarks.scale.disk import DiskTooSmall, check_disk, measure_folder
 from benchmarks.scale.engines import CELLS, LOADS, Loaded
 from benchmarks.scale.measure import make_questions, measure_store
@@ -42,6 +43,7 @@ from waylore.store.urls import open_store
 from waylore.types.knowledge import Embeddable, IndexedDocument
 
 SAMPLE_PASSAGES = 2_000  # real ones that are multiplied; smaller sets give all of theirs
+KEY = "engine", "facts", "passages"  # of a row
 POOL_FACTS = 4  # of each page, whose vectors are mixed with those of passages, also where pages have no facts
 KINDS = {WRITE: "write", COPY: "copy", INDEX: "indexes", VECTORS: "vector index"}
 
@@ -144,13 +146,8 @@ def format_row(row: dict[str, Any]) -> str:
 
 def keep_row(file: Path, row: dict[str, Any]) -> None:
     """Write a row to a file, in place of one of the same store."""
-    rows = {get_key(each): each for each in (read_rows(file) if file.exists() else ())}
-    rows[get_key(row)] = row
-    write_rows(file, [rows[key] for key in sorted(rows)])
-
-
-def get_key(row: dict[str, Any]) -> tuple[str, int, int]:
-    return row["engine"], row["facts"], row["passages"]
+    rows = replace_rows(read_rows(file) if file.exists() else (), [row], *KEY)
+    write_rows(file, sorted(rows, key=itemgetter(*KEY)))
 
 
 def round_figures(given: Any) -> Any:

@@ -134,6 +134,23 @@ def test_answers_stay_when_collection_gets_own_tables(store: PostgresStore, limi
     assert store.find_remains(Receipt()) == ()
 
 
+def test_server_knows_values_of_own_tables_before_they_are_used(
+    store: PostgresStore, limit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it reads all passages of an access for a few ids: 47 ms for 40 of 100,000, where the key takes 0.4 ms."""
+    switch, known = indexing._switch, list[tuple[str, str]]()
+    query = "SELECT tablename, attname FROM pg_stats WHERE n_distinct = -1 AND tablename LIKE %s ORDER BY tablename"
+
+    def read_and_switch(db: psycopg.Connection[Any], collection: int) -> bool:
+        known.extend(fetch(store, query, f"%\\_vectors\\_{make_table_ending(collection)}"))
+        return switch(db, collection)
+
+    limit()
+    monkeypatch.setattr(indexing, "_switch", read_and_switch)
+    reopen(store)
+    assert {(own, "id") for own in indexing.list_own_tables(store._key)} <= set(known)
+
+
 def test_writes_while_tables_are_filled_are_kept(
     store: PostgresStore, limit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +208,7 @@ def test_readers_and_writers_go_on_meanwhile(store: PostgresStore, limit: Callab
         "protect_own_vectors",
         "fill_own_vectors",
         "index_passage_vectors",
+        "analyze_vectors",
         "inherit_vectors",
         "drop_changed_vectors",
         "empty_shared_vectors",

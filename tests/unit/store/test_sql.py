@@ -95,7 +95,7 @@ ONLY_POSTGRES = {
             "search_settings",
         ),
         *("building_settings", "vector_tables", "create_own_passage_vectors", "create_own_entity_vectors"),
-        *("protect_own_vectors", "drop_own_vectors", "fill_own_vectors", "inherit_vectors"),
+        *("protect_own_vectors", "drop_own_vectors", "fill_own_vectors", "inherit_vectors", "analyze_vectors"),
         *("drop_changed_vectors", "empty_shared_vectors", "use_own_vectors"),
         *("exact_settings", "planned_settings"),
         *("nearest_passages", "nearest_passages_exactly", "nearest_tagged_passages"),

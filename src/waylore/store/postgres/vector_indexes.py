@@ -110,7 +110,18 @@ def _build_missing(db: Connection, collection: int, wanted: Mapping[str, str], *
             dimension=sql.Literal(int(name.rsplit("_", maxsplit=1)[-1])),
             collection=sql.Literal(collection),
         )
+    if is_own and names.keys() - built:
+        _analyze_own_tables(db, collection)
     return set(names)
+
+
+def _analyze_own_tables(db: Connection, collection: int) -> None:
+    """Let the server count the values of a collection's own tables.
+
+    Until it has, it takes the index of accesses to be as selective as that of ids, and reads the whole table for a few.
+    """
+    for own, shared in list_own_tables(collection).items():
+        _run(db, "analyze_vectors", **_name_parts(own, shared, collection))
 
 
 def _list_indexes(db: Connection, query: str, collection: int) -> set[str]:

@@ -580,6 +580,9 @@ DROP TABLE IF EXISTS waylore.{own}
 -- name: fill_own_vectors
 INSERT INTO waylore.{own} SELECT * FROM ONLY waylore.{shared} WHERE collection = {collection} ON CONFLICT (collection, id) DO NOTHING
 
+-- name: analyze_vectors
+ANALYZE waylore.{own}
+
 -- name: inherit_vectors
 ALTER TABLE waylore.{own} INHERIT waylore.{shared}
 

@@ -202,6 +202,18 @@ class DeepConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsConfig:
+    """How a question that asks for several things is split, and how the rankings of its parts are merged."""
+
+    max_parts: int = 4
+    min_words: int = 3  # of a part
+    max_words: int = 60  # of a question; a longer one is a text
+    depth: int = 30  # candidates of each ranking that count
+    rrf_k: int = 10
+    weight: float = 0.4  # of a part beside the whole question
+
+
+@dataclass(frozen=True, slots=True)
 class MergeConfig:
     """S5: how passages of the graph are merged with those of hybrid search.
 

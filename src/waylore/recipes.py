@@ -25,6 +25,7 @@ from waylore.config import (
     HybridConfig,
     LinkingConfig,
     MergeConfig,
+    PartsConfig,
     ResolutionConfig,
     TrustConfig,
     WalkConfig,
@@ -44,7 +45,8 @@ class Recipe:
     `graph` names the graph search; without one, hybrid search answers alone. With `is_graph_only`, the graph search
     answers alone: hybrid search is not run, and a question that names no known entity has no hits. With
     `is_conversation`, turns of conversations are ranked together with the turns around them. With `mixes_turns`, only
-    the turns are ranked this way: they fill the places that turns have in the order of the graph search.
+    the turns are ranked this way: they fill the places that turns have in the order of the graph search. With
+    `asks_parts`, the parts of a question that asks for several things are searched too.
     """
 
     name: str
@@ -64,6 +66,8 @@ class Recipe:
     is_conversation: bool = False
     mixes_turns: bool = False
     conversation: ConversationConfig = ConversationConfig()
+    asks_parts: bool = False
+    parts: PartsConfig = PartsConfig()
 
     @property
     def has_hybrid(self) -> bool:
@@ -111,6 +115,7 @@ CHAIN = Recipe(
     "chain",
     linking=LinkingConfig(ways=("names",)),
     walk=WalkConfig(max_hops=1),
+    asks_parts=True,
 )
 DEEP = replace(CHAIN, name="deep", graph="deep")  # ours; it asks again for words that are left open
 MIXED = replace(CHAIN, name="mixed", mixes_turns=True)  # ours, for documents and turns together
@@ -118,6 +123,7 @@ GRAPH_ONLY = replace(  # S16; calls no model; low confidence does not close its 
     CHAIN,
     name="graph_only",
     is_graph_only=True,
+    asks_parts=False,
     hybrid=replace(WEIGHTED, vector_weight=0.0),
     gate=GateConfig(min_confidence=0.0),
     walk=WalkConfig(max_hops=2),

@@ -34,6 +34,7 @@ from retrieval.worlds import (
 )
 from waylore.config import GateConfig, HybridConfig, LinkingConfig, MergeConfig
 from waylore.recipes import RECIPES
+from waylore.retrieval.parts import PART
 from waylore.store import bm25
 from waylore.store.protocol import Store
 from waylore.store.sqlite import search as sqlite_search
@@ -129,7 +130,8 @@ def assert_no_gaps(found: SearchResult) -> None:
     for hit in found.hits:
         for placement in hit.placements:
             if placement.rank is not None:
-                rankings[placement.search].append(placement.rank)
+                part = placement.query if placement.search == PART else ""
+                rankings[f"{placement.search} {part}"].append(placement.rank)
     assert all(sorted(ranks) == [*range(1, len(ranks) + 1)] for ranks in rankings.values())
 
 

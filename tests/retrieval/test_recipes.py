@@ -37,6 +37,7 @@ from waylore.relations import list_asked
 from waylore.retrieval.graph.activation import WIDER
 from waylore.retrieval.graph.citations import NAMES_PER_PAPER
 from waylore.retrieval.graph.validity import MAX_ASSERTIONS
+from waylore.retrieval.parts import split_question
 from waylore.retrieval.relevance import BEST
 from waylore.retrieval.superseding import MAX_SUBJECTS
 from waylore.store.sqlite.store import SqliteStore
@@ -267,7 +268,10 @@ def compute_caps(recipe: Recipe, links: int) -> dict[str, int]:
     graph["pairs_of_entities"] = graph["facts_of_entities"]
     if recipe.mixes_turns:  # turns are looked up that say what holds of the named entities
         graph["assertions_of_entities"] = MAX_SUBJECTS * MAX_ASSERTIONS * len(list_asked(HUB_QUESTION))
-    return {verb: base.get(verb, 0) + graph.get(verb, 0) for verb in base | graph}
+    caps = {verb: base.get(verb, 0) + graph.get(verb, 0) for verb in base | graph}
+    parts = split_question(HUB_QUESTION, recipe.parts) if recipe.asks_parts else []
+    of_part = compute_caps(replace(recipe, asks_parts=False, top_k=CHAIN.top_k), links) if parts else {}
+    return {verb: rows + len(parts) * of_part.get(verb, 0) for verb, rows in caps.items()}
 
 
 caps = st.builds(

@@ -32,6 +32,7 @@ from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES, Recipe
 from waylore.retrieval.context.block import Layout
 from waylore.retrieval.context.render import render_context
+from waylore.retrieval.parts import split_question
 from waylore.retrieval.search import search
 from waylore.store.postgres.store import PostgresStore
 from waylore.store.protocol import Store
@@ -234,7 +235,12 @@ class Case:
 
     def hybrid(self, store: Store) -> SearchResult:
         """Return the result without the graph."""
-        return replace(self, recipe=replace(self.recipe, graph="")).ask(store)
+        return replace(self, recipe=replace(self.recipe, graph="", asks_parts=False)).ask(store)
+
+    @property
+    def has_parts(self) -> bool:
+        """Return whether the question asks for several things, which are searched too."""
+        return self.recipe.asks_parts and bool(split_question(self.question, self.recipe.parts))
 
 
 # -- strategies ----------------------------------------------------------------------------------------
@@ -268,9 +274,12 @@ documents = st.builds(
 )
 worlds = st.lists(documents, min_size=3, max_size=8).map(tuple)
 questions = st.builds(
-    lambda name, words: f"What of {name} {' '.join(words)}?",
+    lambda name, words, rest: f"What of {name} {' '.join(words)}{rest}?",
     st.sampled_from(NAMES),
     st.lists(st.sampled_from((*NAMES, *WORDS, *WORDS, "Hush1x", "hush2x 0")), max_size=4),
+    st.sampled_from(
+        ["", "", "", f", and which {WORDS[0]} of {NAMES[-1]}", f"? Where is {NAMES[0]}, and who has {WORDS[1]}"]
+    ),
 )
 filters = st.builds(
     Filter,

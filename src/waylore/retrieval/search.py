@@ -25,13 +25,14 @@ from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch, Loaded, load_passages
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
+from waylore.retrieval.parts import PART, PartResult, make_parts, merge_parts
 from waylore.retrieval.relevance import BEST, Relevance, judge_relevance, list_best
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.scale import find_scale, measure_scale
 from waylore.retrieval.trace import Trace
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
-from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage
+from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage, run_together
 from waylore.types.knowledge import Document, Fact
 from waylore.types.search import (
     NEWER,
@@ -104,18 +105,18 @@ def _run_stages(
     result, set_answer = yield from read_together(
         _find_hits(embedder, query, recipe, now, reranker, trace), _answer_set_question(query, recipe, trace)
     )
-    return replace(result, set_answer=set_answer, missing=tuple(trace.missing))
+    return replace(result, set_answer=set_answer, missing=tuple(dict.fromkeys(trace.missing)))
 
 
 def _find_hits(
     embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, reranker: Reranker | None, trace: Trace
 ) -> Reads[SearchResult]:
-    rankings, named = yield from _run_first_stages(query, recipe, trace)
-    if not rankings["vector"]:
-        query = replace(query, vector=None)  # no passage has a vector to compare it with
-    first = cut_lists(rankings, recipe)
-    question = GraphQuery(query, (), first, rankings, rank_lists(first, recipe), now, embedder, trace)
-    decision, graph = yield from _search_graph(question, named, recipe)
+    (question, decision, graph), parts = yield from read_together(
+        _rank(embedder, query, recipe, now, trace), _rank_parts(embedder, query, recipe, now, trace)
+    )
+    query, first = question.query, question.rankings
+    if parts:
+        graph = merge_parts(graph, parts, recipe.parts)
     if recipe.mixes_turns:
         graph = yield from mix_turns(question, graph, recipe)
     with trace.measure("hits"):
@@ -144,6 +145,31 @@ def _find_hits(
         seconds=trace.seconds,
         started=trace.started,
     )
+
+
+def _rank(
+    embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, trace: Trace
+) -> Reads[tuple[GraphQuery, GateDecision, GraphResult]]:
+    """Run the searches of a question, and rank their candidates."""
+    rankings, named = yield from _run_first_stages(query, recipe, trace)
+    if not rankings["vector"]:
+        query = replace(query, vector=None)  # no passage has a vector to compare it with
+    first = cut_lists(rankings, recipe)
+    question = GraphQuery(query, (), first, rankings, rank_lists(first, recipe), now, embedder, trace)
+    decision, graph = yield from _search_graph(question, named, recipe)
+    return question, decision, graph
+
+
+def _rank_parts(
+    embedder: Embedder | None, query: Query, recipe: Recipe, now: datetime, trace: Trace
+) -> Reads[Sequence[PartResult]]:
+    """Rank candidates for each part of a question that asks for several things. A part that fails is left out."""
+    parts = make_parts(query, embedder, recipe.parts, trace) if recipe.asks_parts else []
+    own = replace(recipe, graph=CHAIN.graph if recipe.graph else "", top_k=CHAIN.top_k)
+    apart = Trace(missing=trace.missing, causes=trace.causes)  # with times of its own
+    stages = [trace.run_stage(PART, _rank(embedder, part, own, now, apart), default=None) for part in parts]
+    ranked = yield from run_together(stages)
+    return [PartResult(part.text, of_it[2]) for part, of_it in zip(parts, ranked, strict=True) if of_it]
 
 
 def _rank_all(graph: GraphResult) -> Ranking:

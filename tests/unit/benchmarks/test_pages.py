@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.pages import __main__ as pages
+from benchmarks.pages.judgements import complete_labels, count_judgements, read_judgements, write_said
 
-from waylore.evaluation.folders.labels import read_pages
+from waylore.evaluation.folders.labels import StoredPage, read_pages
 
 LABELS = sorted(pages.DIRECTORY.glob("pages/*.json"))
 
@@ -44,3 +45,19 @@ def test_command_prints_scores_and_misses_of_dev_pages_only(
     printed = capsys.readouterr().out
     assert re.findall(r"^\| (\w+)", printed, re.MULTILINE) == ["pages", "all", "dev", "held", "own"]
     assert re.findall(r"^## (.*)$", printed, re.MULTILINE) == ["own/changelogs/gardenbox.md"]
+
+
+def test_readers_complete_labels_by_what_all_call_true(tmp_path: Path) -> None:
+    [page] = [page for page in read_pages(pages.DIRECTORY, "own") if page.path == "changelogs/gardenbox.md"]
+    said = [("Gardenbox", "replaces", "Potkeeper"), ("Gardenbox", "hides", "Potkeeper")]
+    read = [(page, StoredPage(("Gardenbox",), tuple(said)))]
+    write_said(read, tmp_path / "said.jsonl")
+    first, second = (json.loads(line) for line in (tmp_path / "said.jsonl").read_text("utf-8").splitlines())
+    judged = tmp_path / "judged.jsonl"
+    rows = [("one", first, True), ("two", first, True), ("one", second, True), ("two", second, False)]
+    judged.write_text("".join(json.dumps({"reader": r, "id": row["id"], "true": t}) + "\n" for r, row, t in rows))
+    [(completed, _)] = complete_labels(read, read_judgements(judged).values())
+    assert completed.also == (*page.also, said[0])
+    assert first["page"] == "own/files/changelogs/gardenbox.md"
+    assert complete_labels(read, ()) == read
+    assert count_judgements(read, read_judgements(judged)) == "dev: of 2 relations are true by one 2, two 1, all 1"

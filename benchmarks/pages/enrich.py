@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--model", default="", help="name of the model there, default: name of the weights")
     parser.add_argument("--pages", type=int, default=10, help="number of pages")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the served model")
+    parser.add_argument("--parallel", type=int, default=1, help="number of passages that the model reads at once")
     parser.add_argument("--cache", type=Path, help="file that stores answers")
     options = parser.parse_args()
     if bool(options.weights) == bool(options.base_url):
@@ -84,7 +85,7 @@ def main() -> None:
             base_url=url,
             api_key=os.environ.get("OPENAI_API_KEY", ""),
             cache=options.cache,
-            concurrency=1,
+            concurrency=options.parallel,
             max_tokens=1_024,
             timeout=1_800.0,
         ) as model,

@@ -14,6 +14,7 @@ from waylore.errors import ArgumentError
 from waylore.providers.embedders.hashing import HashingEmbedder
 from waylore.recipes import RECIPES
 from waylore.retrieval import scale
+from waylore.retrieval.parts import PART
 from waylore.settings.sections import TelemetrySettings as Wanted
 from waylore.surfaces.telemetry import spans as telemetry_spans
 from waylore.surfaces.telemetry.metrics import Metrics
@@ -23,6 +24,7 @@ from waylore.types.knowledge import Vector
 from waylore.types.search import GateOutcome
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "telemetry.md").read_text("utf-8")
+RETRIEVAL = Path(__file__).parents[3] / "src" / "waylore" / "retrieval"
 
 
 class SpanRecorder(SpanProcessor):
@@ -105,3 +107,11 @@ def test_page_lists_metrics_with_labels() -> None:
 def test_page_lists_settings_and_decisions() -> None:
     assert set(read_table("Setting")) == {f"telemetry.{name}" for name in Wanted.model_fields}
     assert all(f"`{decision}`" in PAGE for decision in (*get_args(GateOutcome), *FALLIBLE_STAGES, "cells"))
+
+
+def test_every_stage_that_can_fail_has_its_own_word() -> None:
+    sources = [path.read_text("utf-8") for path in RETRIEVAL.rglob("*.py")]
+    named = {name for source in sources for name in re.findall(r'(?:run_stage\(\s*|stage=)"([^"]+)"', source)}
+    assert {"vector", "rewrite", "stating"} < named
+    assert named <= {*FALLIBLE_STAGES, ""}
+    assert PART in FALLIBLE_STAGES

@@ -8,7 +8,10 @@ from waylore.retrieval.search import NO_EMBEDDER
 from waylore.types.search import SearchResult
 
 log = logging.getLogger(__name__)
-FALLIBLE_STAGES = ("vector", "keyword", "scores", "link", "graph", "set", "reranker", "index")
+FALLIBLE_STAGES = (
+    *("vector", "keyword", "scores", "link", "graph", "part", "rewrite", "search again", "conversation", "stating"),
+    *("superseding", "set", "reranker", "index"),
+)
 
 
 @contextmanager

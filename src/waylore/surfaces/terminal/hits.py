@@ -29,7 +29,10 @@ BAR_WIDTH = 10
 MAX_SET_LINES = 12  # lines of a set that the question asks for
 MAX_OTHERS = 3  # documents with the same text that a card names
 NAME, DIM, ARROW, HIT = "bold", "dim", "cyan", "bold yellow"
-STAGES = ("embedding", "unit", "vector", "keyword", "link", "graph", "scores", "hits", "set", "reranker")
+STAGES = (
+    *("embedding", "embed parts", "unit", "vector", "keyword", "link", "graph", "part", "scores"),
+    *("hits", "set", "reranker"),
+)
 _WORD = re.compile(r"\w+")
 
 

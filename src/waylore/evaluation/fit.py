@@ -30,14 +30,13 @@ from waylore.config import Weights, load_weights
 from waylore.engine.waylore import Waylore
 from waylore.errors import ConfigError
 from waylore.evaluation.datasets import Dataset, read_dataset
-from waylore.evaluation.folders.index import index_folder, list_documents, open_cached
+from waylore.evaluation.folders.index import choose_folder_store, index_folder, list_documents, open_cached
 from waylore.evaluation.folders.known_items import TYPE as KNOWN_ITEM
 from waylore.evaluation.folders.known_items import make_questions
 from waylore.evaluation.folders.questions import FILES, QUESTIONS, FolderQuestion, list_folders, read_questions
 from waylore.evaluation.folders.scoring import RankedHit, has_passage
 from waylore.evaluation.index import (
     add_embedder_options,
-    choose_store,
     create_embedder,
     extract_from_text,
     load_embedder,
@@ -338,7 +337,7 @@ def index_training_folders(
     with open_cached(load_embedder(options.embedder, options.model, options.name), options.vectors) as model:
         for folder in list_folders(options.folders):
             questions = [q for q in read_questions(folder / QUESTIONS, folder.name) if q.split == TRAINING_SPLIT]
-            with choose_store(folder.name, model.embedder, None, None) as (address, collection):
+            with choose_folder_store(folder / FILES, model, options.folder, options.store) as (address, collection):
                 with Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory:
                     index_folder(memory, folder / FILES, model)
                     pages = [memory.get(each.id) for each in list_documents(memory)] if has_known_items else []

@@ -1,6 +1,9 @@
 """Fitting weights: the examples of folders, the table of long pages, and what is held out."""
 
+import argparse
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +14,13 @@ from waylore.evaluation.fit import (
     compute_held_out_losses,
     fit,
     fit_long_pages,
+    index_training_folders,
     make_folder_examples,
 )
+from waylore.evaluation.folders.index import index_folder, open_cached, open_memory
 from waylore.evaluation.folders.known_items import TYPE as KNOWN_ITEM
 from waylore.evaluation.folders.questions import FolderQuestion, GoldPassage
+from waylore.evaluation.index import add_embedder_options, load_embedder
 from waylore.recipes import CHAIN
 from waylore.retrieval.graph.features import FIRST_FEATURES, SECOND_FEATURES
 from waylore.store.sqlite.store import SqliteStore
@@ -80,3 +86,23 @@ def test_whole_group_is_held_out(examples: list[Example]) -> None:
     swapped = [replace(e, is_gold=~e.is_gold) if e.group == "b" else e for e in groups]
     assert compute_held_out_losses(swapped, 1.0).mean() > compute_held_out_losses(groups, 1.0).mean()
     assert choose_penalty(groups) > 0
+
+
+def test_stores_of_folders_are_reused(tmp_path: Path) -> None:
+    """What is fitted and what is measured on a folder read one store of it."""
+    files = tmp_path / "folders" / "notes" / "files"
+    files.mkdir(parents=True)
+    (files / "harbour.md").write_text("# Harbour\n\nAda keeps the harbour.\n", "utf-8")
+    gold = {"path": "harbour.md", "quote": "Ada keeps the harbour."}
+    question = {"id": "q", "split": "dev", "type": "lookup", "question": "Who keeps the harbour?", "gold": [gold]}
+    (files.parent / "questions.jsonl").write_text(json.dumps(question), "utf-8")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folders", type=Path)
+    add_embedder_options(parser)
+    stores = tmp_path / "stores"
+    options = parser.parse_args(
+        ["--folders", str(tmp_path / "folders"), "--embedder", "hashing", "--folder", str(stores)]
+    )
+    assert len(list(index_training_folders(options))) == 1
+    with open_cached(load_embedder("hashing", None), None) as model, open_memory(files, model, stores, None) as memory:
+        assert index_folder(memory, files, model).unchanged == 1

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,17 +109,20 @@ def open_cached(embedder: Embedder | None, vectors: Path | None) -> Iterator[Emb
 
 @contextmanager
 def open_memory(files: Path, model: EmbedderWithCache, folder: Path | None, url: str | None) -> Iterator[Waylore]:
-    """Open a collection for a folder of files: at `url` or in `folder`, which is reused, or a temporary one.
-
-    Folders with different paths have different collections, even if their names are equal.
-    """
-    place = files.resolve()
-    name = f"{place.name}-{identity('folder', str(place))[:DIGITS]}"
+    """Open a collection for a folder of files: at `url` or in `folder`, which is reused, or a temporary one."""
     with (
-        choose_store(name, model.embedder, folder, url) as (address, collection),
+        choose_folder_store(files, model, folder, url) as (address, collection),
         Waylore.open(address, collection=collection, embedder=model.embedder, cache=None) as memory,
     ):
         yield memory
+
+
+def choose_folder_store(
+    files: Path, model: EmbedderWithCache, folder: Path | None, url: str | None
+) -> AbstractContextManager[tuple[str, str]]:
+    """Return address and collection for a folder of files. Folders with different paths have different collections."""
+    place = files.resolve()
+    return choose_store(f"{place.name}-{identity('folder', str(place))[:DIGITS]}", model.embedder, folder, url)
 
 
 def index_folder(

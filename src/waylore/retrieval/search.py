@@ -6,50 +6,38 @@ which does not run hybrid search.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
-from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from waylore.errors import StoreError, StoreUnavailable
 from waylore.plugins import import_later
 from waylore.protocols import Embedder, Reranker
 from waylore.recipes import CHAIN, Recipe, TurnShare
-from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.gate import GateDecision, decide, may_ask_for_set
 from waylore.retrieval.graph.chain import search_chain
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
-from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch, Loaded, load_passages
+from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
+from waylore.retrieval.hits import choose_hits, put_superseded_below, rank_candidates, select_facts
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
-from waylore.retrieval.order import arrange, find_repeats, group_repeats, keep_all
 from waylore.retrieval.parts import PART, PartResult, make_parts, merge_parts
-from waylore.retrieval.relevance import BEST, Relevance, judge_relevance, list_best
+from waylore.retrieval.relevance import Relevance, judge_relevance
 from waylore.retrieval.rerank import rerank
 from waylore.retrieval.scale import find_scale, measure_scale
 from waylore.retrieval.trace import Trace
 from waylore.store.partial import partial_answers
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read, read_nothing, read_together, run_stage, run_together
-from waylore.types.knowledge import Document, Fact
 from waylore.types.search import (
-    NEWER,
     CosineScale,
     Filter,
-    GraphPath,
-    Hit,
     Query,
     Ranking,
     SearchResult,
     SetAnswer,
-    Step,
-    make_ranking,
 )
-
-if TYPE_CHECKING:
-    from waylore.retrieval.superseding import Superseding
 
 NamedEntities: TypeAlias = tuple[bool, tuple[LinkedEntity, ...]]  # whether the caller sees facts, named entities
 MixTurns: TypeAlias = Callable[[GraphQuery, GraphResult, Recipe], Reads[GraphResult]]
@@ -66,9 +54,6 @@ GRAPH_SEARCHES: Mapping[str, GraphSearch] = MappingProxyType(
         "deep": import_later("waylore.retrieval.graph.deep", "search_deep"),
     }
 )
-MAX_COMPARED = 100  # candidates that are compared with what was said later
-find_superseded = import_later("waylore.retrieval.superseding", "find_superseded")
-mark_superseded = import_later("waylore.retrieval.superseding", "mark_superseded")
 search_conversation: GraphSearch = import_later("waylore.retrieval.conversation", "search_conversation")
 answer_set_question = import_later("waylore.retrieval.relations.questions", "answer_set_question")
 mix_turns: MixTurns = import_later("waylore.retrieval.conversation", "mix_turns")
@@ -120,8 +105,8 @@ def _find_hits(
     if recipe.mixes_turns:
         graph = yield from mix_turns(question, graph, recipe)
     with trace.measure("hits"):
-        graph, superseding = yield from _put_superseded_below(question, graph, recipe)
-        hits, texts = yield from _choose_hits(query, graph, recipe, superseding)
+        graph, superseding = yield from put_superseded_below(question, graph, recipe)
+        hits, texts = yield from choose_hits(query, graph, recipe, superseding)
     pages = {id_: passage.document_id for id_, (passage, _) in graph.loaded.items()}
     relevance = judge_relevance(query, first, texts, pages)
     if superseding and hits and superseding.answers(hits[0]):
@@ -131,13 +116,13 @@ def _find_hits(
     return SearchResult(
         query=query.text,
         hits=hits,
-        ranking=_rank_all(graph),
+        ranking=rank_candidates(graph),
         recipe=recipe.name,
         confidence=decision.confidence,
         skip_reason=decision.reason,
         gate=decision.outcome,
         entities=tuple(dict.fromkeys(found.entity for found in graph.links)),
-        facts=_select_facts(hits, graph.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
+        facts=select_facts(hits, graph.facts)[: min(recipe.merge.max_facts, recipe.walk.max_facts)],
         is_relevant=relevance.is_relevant,
         relevance_reason=relevance.reason,
         spans=graph.spans,
@@ -170,11 +155,6 @@ def _rank_parts(
     stages = [trace.run_stage(PART, _rank(embedder, part, own, now, apart), default=None) for part in parts]
     ranked = yield from run_together(stages)
     return [PartResult(part.text, of_it[2]) for part, of_it in zip(parts, ranked, strict=True) if of_it]
-
-
-def _rank_all(graph: GraphResult) -> Ranking:
-    arranged = list(arrange(graph.hybrid, graph.candidates, superseders=graph.superseders))
-    return make_ranking(map(itemgetter(0), arranged), map(itemgetter(1), arranged))
 
 
 def _embed_question(query: Query, embedder: Embedder | None, recipe: Recipe, trace: Trace) -> Query:
@@ -268,83 +248,6 @@ def _rank_without_graph(question: GraphQuery, links: tuple[LinkedEntity, ...], r
     return GraphResult(links, hybrid, hybrid)
 
 
-def _map_merges(links: Sequence[LinkedEntity]) -> dict[str, LinkedEntity]:
-    """Return the links over a merge by name, without names that the question has itself."""
-    named = {link.entity.name for link in links if link.same_as is None}
-    return {link.entity.name: link for link in links if link.same_as and link.entity.name not in named}
-
-
-def _prepend_merge(path: GraphPath | None, merges: Mapping[str, LinkedEntity]) -> GraphPath | None:
-    """Let a path start at an entity that the question names, with the merge as its first step if needed."""
-    merged = merges.get(path.start) if path else None
-    if path is None or merged is None or merged.same_as is None:
-        return path
-    step = Step(merged.same_as, is_forward=merged.same_as.object_id == merged.entity.id)
-    start = merged.same_as.subject if step.is_forward else merged.same_as.object
-    is_way_back = bool(path.steps) and path.steps[0].fact.id == merged.same_as.id
-    return GraphPath(start, path.steps[1:] if is_way_back else (step, *path.steps))
-
-
-def _put_superseded_below(
-    question: GraphQuery, graph: GraphResult, recipe: Recipe
-) -> Reads[tuple[GraphResult, "Superseding | None"]]:
-    """Load the first candidates and the best of each search, and put what was superseded below what holds instead.
-
-    Without a candidate whose time is known, nothing else is read.
-    """
-    first = [each.id for each in _take_hits(graph, recipe, ())]
-    wanted = [id_ for id_ in dict.fromkeys((*first, *list_best(question.rankings))) if id_ not in graph.loaded]
-    graph = replace(graph, loaded={**graph.loaded, **(yield from load_passages(question.query, wanted))})
-    if not any(passage.at for passage, _ in graph.loaded.values()):
-        return graph, None
-    ids = [each.id for each in islice(arrange(graph.hybrid, graph.candidates), max(MAX_COMPARED, 2 * recipe.top_k))]
-    stage = find_superseded(question.query, ids, question.now, recipe.walk.single_valued)
-    found: Superseding | None = yield from question.trace.run_stage("superseding", stage, default=None)
-    if found is None:
-        return graph, None
-    candidates = found.reorder(graph.candidates, graph.turns)
-    return replace(graph, candidates=candidates, superseders=found.superseders), found
-
-
-def _choose_hits(
-    query: Query, graph: GraphResult, recipe: Recipe, superseding: "Superseding | None"
-) -> Reads[tuple[tuple[Hit, ...], list[str]]]:
-    """Return the hits, those with the same text joined, and the texts of the best candidates with their titles.
-
-    Passages that were forgotten meanwhile are left out.
-    """
-    loaded = dict(graph.loaded)
-    repeats: dict[str, str] = {}
-    gone = yield from _find_dissimilar(query, graph)
-    while True:
-        chosen = _take_hits(graph, recipe, {*repeats, *gone})
-        missing = [candidate.id for candidate in chosen if candidate.id not in loaded]
-        loaded |= yield from load_passages(query, missing)
-        gone.update(id_ for id_ in missing if id_ not in loaded)
-        found = [(each.id, loaded[each.id][0].text) for each in chosen if each.id in loaded]
-        new = find_repeats(found) if recipe.merge.max_graph_passages is None else {}
-        repeats |= new
-        grouped = set(find_grouped(found, loaded)) if query.group_by == "session" else set()
-        gone |= grouped
-        if len(found) == len(chosen) and not new and not grouped:
-            hits = chosen if recipe.merge.max_graph_passages is not None else chosen[: recipe.top_k]
-            others = {first: [loaded[id_][1] for id_ in ids] for first, ids in group_repeats(repeats).items()}
-            best = [loaded[candidate.id][0] for candidate in chosen[:BEST]]
-            made = _make_hits(hits, graph, loaded, others)
-            marked = (yield from mark_superseded(query, made, superseding, loaded)) if superseding else made
-            return marked, [f"{passage.title} {passage.text}" for passage in best]
-
-
-def find_grouped(found: Iterable[tuple[str, str]], loaded: Loaded) -> Iterator[str]:
-    """Yield the passages, best first, that are of the same session as an earlier one. Others have no session."""
-    seen = set[tuple[str, str, str]]()
-    for document, id_ in ((loaded[id_][1], id_) for id_, _ in found):
-        session = (document.user, document.agent, document.session)
-        if document.session and session in seen:
-            yield id_
-        seen.add(session)
-
-
 def _answer_set_question(query: Query, recipe: Recipe, trace: Trace) -> Reads[SetAnswer | None]:
     """Return the set that the question asks for, if the recipe is for any question; read beside the other stages."""
     if recipe.graph != CHAIN.graph or not may_ask_for_set(query.text):
@@ -352,51 +255,3 @@ def _answer_set_question(query: Query, recipe: Recipe, trace: Trace) -> Reads[Se
     stage = answer_set_question(query, recipe.walk.single_valued)
     answer: SetAnswer | None = yield from trace.run_stage("set", stage, default=None)
     return answer
-
-
-def _find_dissimilar(query: Query, graph: GraphResult) -> Reads[set[str]]:
-    """Return the candidates that are less similar to the question than it demands; none without vectors."""
-    if query.min_similarity is None or query.vector is None:
-        return set()
-    ids = list(dict.fromkeys(candidate.id for candidate in (*graph.hybrid, *graph.candidates)))
-    cosines = yield from read(Store.cosines, query.vector, ids, where=query.where)
-    return {id_ for id_ in ids if cosines.get(id_, -1.0) < query.min_similarity}
-
-
-def _take_hits(graph: GraphResult, recipe: Recipe, left_out: Collection[str]) -> tuple[FusedCandidate, ...]:
-    """Return the candidates that become hits, and as many more, which may have the same text as one of them."""
-    max_added = recipe.merge.max_graph_passages
-    if max_added is None:
-        arranged = arrange(graph.hybrid, graph.candidates, left_out, graph.superseders)
-        return tuple(islice(arranged, max(2 * recipe.top_k, BEST)))
-    kept = keep_all(graph.hybrid, graph.candidates, graph.paths, top_k=recipe.top_k, max_added=max_added)
-    return tuple(candidate for candidate in kept if candidate.id not in left_out)
-
-
-def _make_hits(
-    candidates: Sequence[FusedCandidate],
-    graph: GraphResult,
-    loaded: Loaded,
-    others: Mapping[str, Sequence[Document]],
-) -> tuple[Hit, ...]:
-    """Return the hits. `others` has, by passage, the documents of those with the same text."""
-    merges = _map_merges(graph.links)
-    return tuple(
-        Hit(
-            replace(passage, vector=None),
-            document,
-            candidate.score,
-            tuple(graph.explain(candidate)),
-            _prepend_merge(graph.paths.get(candidate.id), merges),
-            is_newer=any(placement.search == NEWER for placement in candidate.placements),
-            also_in=tuple({o.id: o for o in others.get(candidate.id, ()) if o.id != document.id}.values()),
-        )
-        for candidate in candidates
-        for passage, document in [loaded[candidate.id]]
-    )
-
-
-def _select_facts(hits: tuple[Hit, ...], named: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the facts to show: those of the paths in their order, then those of the named entities; no pairs."""
-    on_paths = [fact for hit in hits if hit.path for fact in hit.path.facts]
-    return tuple({fact.id: fact for fact in (*on_paths, *named) if fact.is_typed}.values())

@@ -53,7 +53,9 @@ def store() -> Iterator[SqliteStore]:
         (QUESTION, PARTS),
         ("Slack is down. Where do we meet?", ["Slack is down", "Where do we meet"]),
         ("Who owns the mirror? Which hours does it run?", ["Who owns the mirror", "Which hours does it run"]),
-        ("谁拥有 这个 镜像？它 何时 运行？", ["谁拥有 这个 镜像", "它 何时 运行"]),
+        ("谁拥有这个镜像？它何时运行？", ["谁拥有这个镜像", "它何时运行"]),
+        ("Which film is older, Meet Dr. Who And The Robots or How They Grew And How It Ended?", []),
+        ("Which film is older, Who Is Your Brother? or The Last Harbour?", []),
         ("Who keeps it and at what cost does it run?", ["Who keeps it", "at what cost does it run"]),
         ("Who wrote A. B. White and which?", []),  # the second part is too short
         ("What do E. B. White and Dan Masterson have in common?", []),

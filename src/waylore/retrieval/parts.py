@@ -17,12 +17,15 @@ from waylore.retrieval.fusion import FusedCandidate, scale, scale_all, sort_by_s
 from waylore.retrieval.graph.state import GraphResult
 from waylore.retrieval.order import arrange
 from waylore.retrieval.trace import Trace
+from waylore.text import split_units
 from waylore.types.search import Placement, Query
 
 PART = "part"  # the name of this search in placements
 _ASKING = r"(?:(?:in|on|at|by|for|from|with|of|to|under|into|about|until|since|as)\s+)?"
 _ASKING += r"(?:what|which|who|whom|whose|where|when|why|how)\b"
-_BOUNDARY = re.compile(rf"[?？]\s*(?=\S)|[.;]\s+(?={_ASKING})|,?\s+and\s+(?={_ASKING})", re.IGNORECASE)
+# A title may have a sentence end or a capital "And Who", and "Dr." ends no sentence.
+_AFTER_SENTENCE = rf"[?？]\s*(?=\S)(?!or\b|and\b)|(?:(?<!\b[A-Z])(?<!\b[A-Z][a-z])\.|;)\s+(?=(?i:{_ASKING}))"
+_BOUNDARY = re.compile(rf"{_AFTER_SENTENCE}|,?\s+and\s+(?={_ASKING})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,10 @@ class PartResult:
 
 def split_question(text: str, config: PartsConfig) -> list[str]:
     """Return the parts of a question that asks for several things; none if it asks for one."""
-    if len(text.split()) > config.max_words:
+    if len(split_units(text)) > config.max_words:
         return []
     parts = [part.strip(" \n\t.,;?？") for part in _BOUNDARY.split(text)]
-    long = [part for part in parts if len(part.split()) >= config.min_words]
+    long = [part for part in parts if len(split_units(part)) >= config.min_words]
     return long[: config.max_parts] if len(long) > 1 else []
 
 

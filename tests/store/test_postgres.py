@@ -196,6 +196,14 @@ def wait_for_scans(store: PostgresStore, kind: str, times: int) -> None:
     wait_until(is_counted)
 
 
+@pytest.mark.parametrize(
+    ("vectors", "wanted", "width"),
+    [(20_000, 100, 400), (100_000, 500, 500), (400_000, 100, 800), (1_000_000, 100, 1_000), (10**9, 10**4, 1_000)],
+)
+def test_search_among_more_vectors_keeps_more_candidates(vectors: int, wanted: int, width: int) -> None:
+    assert searching.choose_width(vectors, wanted) == width
+
+
 def test_names_of_large_collection_are_found_by_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     new_facts = [
         NewFact(f"{one} {other} {n}", "met", "us", is_value=True) for one in WORDS for other in WORDS for n in "ab"

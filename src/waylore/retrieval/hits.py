@@ -1,15 +1,20 @@
 """Choose the hits: the best candidates, with superseded ones below what holds instead and equal texts as one hit.
 
-Each hit has its document, its placements and the path that led to it.
+Each hit has its document, its placements and the path that led to it. A reranker of the caller, a model that reads
+question and passage together, may reorder them. It drops no hits, and what was superseded stays below what holds
+instead.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from math import isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from waylore.errors import ModelError
 from waylore.plugins import import_later
+from waylore.protocols import Reranker
 from waylore.recipes import Recipe
 from waylore.retrieval.fusion import FusedCandidate
 from waylore.retrieval.graph.linking import LinkedEntity
@@ -19,7 +24,7 @@ from waylore.retrieval.relevance import BEST, list_best
 from waylore.store.protocol import Store
 from waylore.store.reads import Reads, read
 from waylore.types.knowledge import Document, Fact
-from waylore.types.search import NEWER, GraphPath, Hit, Query, Ranking, Step, make_ranking
+from waylore.types.search import NEWER, GraphPath, Hit, Placement, Query, Ranking, Step, make_ranking
 
 if TYPE_CHECKING:
     from waylore.retrieval.superseding import Superseding
@@ -158,3 +163,37 @@ def rank_candidates(graph: GraphResult) -> Ranking:
     """Return all candidates in the order of the hits."""
     arranged = list(arrange(graph.hybrid, graph.candidates, superseders=graph.superseders))
     return make_ranking(map(itemgetter(0), arranged), map(itemgetter(1), arranged))
+
+
+def rerank(reranker: Reranker, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits by the reranker's score, which replaces theirs. The reranker also reads their paths."""
+    scores = [round(float(score), 6) for score in reranker.rerank(question, [_format_hit(hit) for hit in hits])]
+    if len(scores) != len(hits):
+        raise ModelError(f"the reranker returned {len(scores)} scores for {len(hits)} passages; check the reranker")
+    if not all(map(isfinite, scores)):
+        raise ModelError("the reranker returned a score that is not a finite number; check the reranker")
+    known = {hit.passage.id: (hit, score) for hit, score in zip(hits, scores, strict=True)}
+    limits = {id_: _limit_score(id_, known) for id_ in known}
+    ordered = sorted(known, key=lambda id_: (-limits[id_][0], limits[id_][1], id_))
+    return tuple(_apply_score(known[id_][0], rank, limits[id_][0]) for rank, id_ in enumerate(ordered, start=1))
+
+
+def _limit_score(id_: str, known: Mapping[str, tuple[Hit, float]]) -> tuple[float, int]:
+    """Return the score of a hit, at most that of the hits that supersede it, and how many of these there are."""
+    scores: dict[str, float] = {}
+    while id_ in known and id_ not in scores:
+        hit, scores[id_] = known[id_]
+        id_ = hit.superseded_by.passage_id if hit.superseded_by else ""
+    return min(scores.values()), len(scores) - 1
+
+
+def _format_hit(hit: Hit) -> str:
+    """Return the passage with the facts that led to it. A distant passage cannot be judged without them."""
+    facts = "; ".join(fact.embeddable for fact in hit.path.facts) if hit.path else ""
+    return f"{hit.passage.embeddable}\n{facts}".rstrip()
+
+
+def _apply_score(hit: Hit, rank: int, score: float) -> Hit:
+    """Make the reranker's score the whole score of a hit. The placements of the searches stay, with share 0."""
+    searches = tuple(p._replace(share=0.0) for p in hit.placements)
+    return replace(hit, score=score, placements=(*searches, Placement("reranker", rank, score, score)))

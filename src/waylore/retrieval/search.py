@@ -20,11 +20,10 @@ from waylore.retrieval.gate import GateDecision, decide, may_ask_for_set
 from waylore.retrieval.graph.chain import search_chain
 from waylore.retrieval.graph.linking import LinkedEntity, link_entities
 from waylore.retrieval.graph.state import GraphQuery, GraphResult, GraphSearch
-from waylore.retrieval.hits import choose_hits, put_superseded_below, rank_candidates, select_facts
+from waylore.retrieval.hits import choose_hits, put_superseded_below, rank_candidates, rerank, select_facts
 from waylore.retrieval.hybrid import cut_lists, rank_hybrid, rank_lists, search_keywords, search_vectors
 from waylore.retrieval.parts import PART, PartResult, make_parts, merge_parts
 from waylore.retrieval.relevance import Relevance, judge_relevance
-from waylore.retrieval.rerank import rerank
 from waylore.retrieval.scale import find_scale, measure_scale
 from waylore.retrieval.trace import Trace
 from waylore.store.partial import partial_answers

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unit.retrieval.samples import make_fact, make_hit
 from waylore.errors import ModelError
-from waylore.retrieval.rerank import rerank
+from waylore.retrieval.hits import rerank
 from waylore.types.search import GraphPath, Hit, Placement, Step, Superseder
 
 MOMENT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -16,11 +16,13 @@ from itertools import islice
 from pathlib import Path
 
 import apsw
+import httpx
 import psutil
 import psycopg
 from tools.postgres.builds import find_plain_build
 from tools.postgres.server import Server, Settings, start_persistent_server
 from tools.qdrant.server import QdrantServer, start_qdrant
+from tools.waiting import wait_until
 
 from benchmarks.scale.disk import measure_folder
 from benchmarks.scale.measure import count_seconds
@@ -36,6 +38,7 @@ from waylore.types.author import OWNER
 
 CELLS = ("east", "north", "west")
 BATCH = 1_000
+GRAPH_SECONDS = 3_600.0  # that an index has to build its graphs
 SETTINGS: Settings = {**SERVER_SETTINGS, "maintenance_work_mem": "5GB"}  # holds the graph of 3.3 million vectors
 SETTINGS_OF_CELL: Settings = {"shared_buffers": "1500MB", "max_wal_size": "256MB"}
 NO_SETTINGS: Settings = {}
@@ -101,7 +104,16 @@ def feed_index(server: Server, index: QdrantServer, sample: Sample) -> int:
         with suppress(NotFound):
             administration.drop(is_forced=True)
         administration.create(index.url)
-        return sum(step.sent for step in administration.feed())
+        sent = sum(step.sent for step in administration.feed())
+    with httpx.Client(base_url=index.url) as client:
+        wait_until(partial(has_graphs, client), seconds=GRAPH_SECONDS)
+    return sent
+
+
+def has_graphs(client: httpx.Client) -> bool:
+    """Return whether an index has built the graphs of all of its vectors: it does so after it has confirmed the points."""
+    names = [one["name"] for one in client.get("/collections").json()["result"]["collections"]]
+    return all(client.get(f"/collections/{name}").json()["result"]["status"] == "green" for name in names)
 
 
 @contextmanager

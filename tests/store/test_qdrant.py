@@ -158,6 +158,17 @@ def test_every_query_names_tenant_and_permissions(target: Target) -> None:
     assert {"key": "access", "match": {"any": [3, -1]}} in asked["filter"]["must"]
 
 
+def test_answers_are_not_compressed() -> None:
+    """Qdrant sends the end of a compressed answer 40 ms after the rest."""
+    index = QdrantIndex(start_shared_qdrant().url)
+    [peer] = index._cluster._peers
+    answer = peer.get("/telemetry?details_level=3")
+    index.close()
+    assert len(answer.content) > 1_000
+    assert "content-encoding" not in answer.headers
+    assert int(answer.headers["content-length"]) == len(answer.content)
+
+
 def test_tenants_do_not_find_points_of_each_other() -> None:
     tenants = [os.urandom(16), os.urandom(16)]
     item = identity("falcon")
